@@ -193,6 +193,28 @@ with tk.cuda.simulate():
 viz.timeline(naive, right)
 
 # %% [markdown]
+# `viz.kernel` draws a launch of a kernel of your own: what the first warp of block 0 touches, with
+# a column for each phase between barriers. A dashed line means that the memory sends more than is
+# needed.
+
+
+# %%
+@tk.cuda.kernel
+def column_sums(x, out, n):
+    part = tk.cuda.shared(8, tk.float32)
+    t = tk.cuda.threadIdx.x
+    part[t] = 0.0
+    for row in range(n):
+        part[t] += x[t, row]
+    tk.cuda.syncthreads()
+    out[t] = part[7 - t]
+
+
+with tk.cuda.simulate():
+    launch = column_sums[1, 8](tk.ones(8, 64, device="cuda"), tk.zeros(8, device="cuda"), 2)
+viz.kernel(launch)
+
+# %% [markdown]
 # Every picture is drawn of tensors on a CUDA device too: what is shown is copied to the host.
 
 # %%
@@ -208,6 +230,22 @@ picture
 cpu = {10**k: 1e-6 + 10**k * 1e-9 for k in range(1, 8)}
 cuda = {10**k: 2e-5 + 10**k * 1e-11 for k in range(1, 8)}
 viz.benchmark({"cpu": cpu, "cuda": cuda})
+
+# %% [markdown]
+# ## Dispatch: which layers a call passes
+#
+# The call is made, and the layers say what they did. Of a module each operation is drawn.
+
+# %%
+viz.dispatch(tk.add, tk.ones(2, 3, requires_grad=True), tk.arange(3))
+
+# %%
+viz.dispatch(tk.nn.Linear(3, 2), tk.ones(4, 3))
+
+# %%
+with tk.no_grad():
+    reasons = explain.dispatch(tk.mul, tk.ones(2, requires_grad=True), 3)
+reasons
 
 # %% [markdown]
 # ## What cannot be drawn gets a sentence

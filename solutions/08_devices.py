@@ -123,8 +123,8 @@ except RuntimeError as error:
 # %% [markdown]
 # A hidden transfer would cost more than the operation, so you decide what moves, and when. The
 # picture compares two programs. The upper one sends a constant in each of four steps, the lower one
-# sends it once before them. A bar `to` is a transfer, a bar `multiply` is the operation. (For a
-# real GPU the picture shows only transfers and waits.)
+# sends it once before them. Each bar beside `host to device` is a transfer, each bar beside
+# `launch: running` is work of the GPU. (For a real GPU the picture shows only transfers and waits.)
 
 # %% role="show"
 with tk.cuda.record() as each_time:

@@ -13,13 +13,13 @@
 # %% [markdown]
 # # Build your own engine
 #
-# You have used autograd since chapter 05. Now you write it: an engine for tensors that records what
-# runs, walks back and finds gradients, through broadcasting and of gradients too. It takes five
-# steps and six functions, none longer than 25 lines. At the end they are joined, compared with
-# tensorkit, and train the network of chapter 09.
+# You have used autograd since chapter 05. Now you write it. From an empty cell you make a class
+# `Tensor` of your own on NumPy arrays: it computes, remembers what it was made of, and finds
+# gradients by `backward()`. It takes six steps. At the end the parts become one file, your own
+# library, and it trains the network of chapter 09.
 #
-# Each step runs on the course's own versions of the others. So you can do them in any order, and
-# one that you leave out holds nothing up.
+# Each part is tried in a class whose other parts are the course's. So you can do the steps in any
+# order, and a mistake in one never breaks the next.
 #
 # The core exercises take about 45 minutes, reading and running the cells about 30 more. Exercises
 # marked *further* give no points.
@@ -28,177 +28,129 @@
 import numpy as np
 
 import tensorkit as tk
-from course import check, hint, progress, solution, transplant
-from tensorkit import optim, viz
-from tensorkit.utils.data import DataLoader, TensorDataset, random_split
+from course import check, engine, hint, progress, solution
+from course.engine import grad_mode, no_grad, numbers
+from course.engine.assembly import assemble, tensor_with
+from tensorkit import explain, viz
 
 # %% [markdown]
-# ## Step 1: the graph
+# ## Step 1: a tensor
 #
-# To find gradients later, an engine must remember now. Of every result it keeps a **node**, here a
-# dictionary with four entries:
-#
-# | Entry | What it holds | Who needs it |
-# |---|---|---|
-# | `"operation"` | what made it, as `"mul"`; or `"leaf"`, `"constant"` | backward: which formula |
-# | `"inputs"` | the names of the nodes that it was made of | backward: the way |
-# | `"value"` | the result, a tensor | the formulas |
-# | `"requires_grad"` | whether a gradient should come here | backward: where not to go |
-#
-# The **graph** is a dictionary from names to nodes. Here is $w x$ by hand, with $w = 3$ and
-# $x = 2$, where nobody asks for the gradient of $x$:
-
-# %%
-w = {"operation": "leaf", "inputs": [], "value": tk.tensor(3.0), "requires_grad": True}
-x = {
-    "operation": "constant",
-    "inputs": [],
-    "value": tk.tensor(2.0),
-    "requires_grad": False,
-}
-graph = {"w": w, "x": x}
-
-product = w["value"] * x["value"]
-graph["mul2"] = {
-    "operation": "mul",
-    "inputs": ["w", "x"],
-    "value": product,
-    "requires_grad": True,
-}
-for name, node in graph.items():
-    print(name, node["operation"], node["inputs"], node["value"])
-
-# %% [markdown]
-# A node names its inputs; it never says who uses it. So the graph grows without touching what is
-# there. In PyTorch `grad_fn` is the node and `grad_fn.next_functions` its inputs.
-#
-# Nobody wants to write this by hand. The course brings what goes around your functions: with
-# `leaves(graph, x=..., y=...)` you get two leaves with operators, and each operator computes its
-# value and records a node. `picture(graph)` draws what was recorded.
-
-# %% role="show"
-from course.engine import constants, count, join, leaves, picture
-
-graph = {}
-x, y = leaves(graph, x=tk.tensor(2.0), y=tk.tensor(3.0))
-z = x * y + x
-print(z.name, z.value, list(graph))
-picture(graph)
-
-# %% [markdown]
-# Four nodes, and `x` is an input of two of them. Python knows nothing of graphs: it runs one
-# operator after the other, and each leaves a node behind.
-
-# %% exercise="graph-size"
-
-# %% exercise="record-node"
-
-# %% [markdown]
-# `join` puts your function into the course's engine and compares the whole with tensorkit.
-
-# %% role="show"
-join(record=record)
-
-# %% [markdown]
-# **What to notice.** `requires_grad` travels from inputs to results, and where it stops, history
-# stops. A constant keeps nothing alive. A loss with a history keeps every tensor it was made of,
-# which is why training loops add up `loss.item()` and not `loss`.
-
-# %% [markdown]
-# ## Step 2: the order
-#
-# A node may pass its gradient on when all of it has arrived. So every node must come after all
-# nodes that use it: a reverse topological order. For the order only the names matter, so a graph is
-# here a dictionary from each node to its inputs. Chapter 05 found the order by recursion:
+# A tensor is an array with a few notes beside it. In Python that is a class. Its methods are
+# functions inside of the class, and the first argument of each, `self`, is the object that it is
+# called on. `__init__` is called for every new object, and sets its attributes:
 
 
 # %%
-def depth_first(graph, node, finished):
-    if node not in finished:
-        for source in graph[node]:
-            depth_first(graph, source, finished)
-        finished[node] = True
-    return finished
+class Account:
+    def __init__(self, owner, money=0):
+        self.owner = owner
+        self.money = money
+
+    def pay_in(self, amount):
+        self.money += amount
 
 
-graph = {"loss": ["a", "u"], "a": ["u", "u"], "u": ["x"], "x": []}
-print(list(depth_first(graph, "loss", {}))[::-1])
+account = Account("Ada")
+account.pay_in(5)
+print(account.owner, account.money)
 
 # %% [markdown]
-# This is `u * u + u`. It works, until a graph is deep. Python lets functions call each other about
-# 1,000 levels deep; a network that reads a text word by word records ten times that.
+# A class may be made of parts, each a class of its own: `class Tensor(Basics, Operations)` has the
+# methods of both. So you write one part in each exercise, and `tensor_with(part)` makes a class
+# `Tensor` of your part and the course's other parts. The course's own class is `engine.Tensor`:
 
 # %%
-deep = {"n0": []}
-for n in range(1, 10_001):
-    deep[f"n{n}"] = [f"n{n - 1}"]
-try:
-    depth_first(deep, "n10000", {})
-except RecursionError as error:
-    print(type(error).__name__)
+x = engine.Tensor([1.0, 2.0], requires_grad=True)
+(x * x + x).sum().backward()
+print(x.grad)
 
 # %% [markdown]
-# The other way is to count. Every node is **used** as often as it stands among the inputs of
-# others. When it has come as many times as it is used, nothing more can arrive. All nodes of this
-# graph lie behind `loss`, so we count them all:
+# Every tensor needs an array of its own. `np.array` copies what it gets. `np.asarray` does not, if
+# it gets an array of the right dtype:
 
 # %%
-uses = dict.fromkeys(graph, 0)
-for inputs in graph.values():
-    for source in inputs:
-        uses[source] += 1
-print(uses)
-
-# %% [markdown]
-# `u` is used three times, twice by `a` and once by `loss`. It has to wait for the third. Follow the
-# numbers in the picture, which shows the same graph as tensorkit walks it:
+values = np.array([1.0, 2.0])
+copied, same = np.array(values), np.asarray(values)
+values[0] = 99.0
+print(copied, same)
 
 # %% role="show"
-x = tk.tensor(3.0, requires_grad=True)
-u = x * 2
-viz.backward(u * u + u)
-
-# %% exercise="deep-order"
+arrays = {"values": values, "same": same, "copied": copied}
+viz.memory(**{name: tk.from_numpy(each) for name, each in arrays.items()})
 
 # %% [markdown]
-# Your function inside tensorkit, with a graph of 6,000 operations:
+# A tensor also has a `number`. `numbers` counts all tensors, and `next(numbers)` gives the next
+# one. So a tensor is always younger than those that it was made of, which step 4 builds on.
+
+# %% exercise="own-tensor"
+
+# %% [markdown]
+# **What to notice.** The gradient of a tensor is None at first, not 0: nobody has computed it yet.
+
+# %% [markdown]
+# ## Step 2: a result remembers
+#
+# To find gradients later, an engine must remember now. A result keeps its inputs and a **formula**:
+# a function that makes the gradients of the inputs from the gradient of the result. Here is one,
+# made by hand. For $z = 3x$ the gradient of $x$ is 3 times the gradient of $z$:
+
+# %%
+x = engine.Tensor(2.0, requires_grad=True)
+z = engine.Tensor(6.0)
+z.requires_grad = True
+z.inputs = (x,)
+z.formula = lambda g: (g * 3.0,)
+
+z.backward()
+print(x.grad)
+
+# %% [markdown]
+# `lambda g: ...` is a function without a name; `g` is its argument. A formula gives a tuple, with
+# one gradient for each input.
+#
+# The inputs have inputs in turn, back to the **leaves**, which somebody made and no operation. That
+# is the graph. A result names its inputs and never says who uses it, so the graph grows without
+# touching what is there. In PyTorch, `grad_fn` is the node of a result and
+# `grad_fn.next_functions` its inputs:
 
 # %% role="show"
-with transplant(topological_order) as asked:
-    x = tk.tensor(3.0, requires_grad=True)
-    y = x
-    for _ in range(6000):
-        y = 1 - y
-    (y * y).backward()
-    print(y.item(), x.grad.item())
-print(asked)
+x = tk.tensor(2.0, requires_grad=True)
+y = tk.tensor(3.0, requires_grad=True)
+viz.graph(x * y + x)
 
 # %% [markdown]
-# > **You will read elsewhere** that the order can be left out: let every node send on whatever
-# > arrives, at once. The sums come out right. But a node that is used twice is visited twice, and
-# > so is everything behind it, which doubles with every such node.
+# Two things need no history: what is made of constants alone, and what is made while recording is
+# off. Whether it is on stands in `grad_mode.enabled`.
 #
-# **What to notice.** An order can be found before anything is computed. The engine needs no clever
-# walk: it needs a list, and the patience to wait for the last use.
+# Many formulas read the numbers of the inputs, and they read them *later*, in backward. These
+# tensors are **saved**, each with its `version`, which counts the writes into it. Step 5 compares.
+
+# %% exercise="record-result"
 
 # %% [markdown]
-# ## Step 3: five formulas
-#
-# The engine has five operations. For each it needs a formula: from the gradient of the result, the
-# *upstream* gradient $g$, to the gradient of each input.
+# **What to notice.** A result keeps alive what it was made of. That is why training loops add up
+# `loss.item()` and not `loss`, and why nothing is recorded where nobody asks.
+
+# %% [markdown]
+# ## Step 3: five operations
 #
 # | Operation | Result | Gradients of the inputs | Because |
 # |---|---|---|---|
-# | `add` | $a + b$ | $g$ and $g$ | both slopes are 1 |
-# | `mul` | $a \cdot b$, by element | $g \cdot b$ and $g \cdot a$ | the slope is the other factor |
-# | `matmul` | $A B$ | $g B^T$ and $A^T g$ | see below |
-# | `sum` | $\sum a_i$ | $g$ for every element | each slope is 1 |
-# | `tanh` | $t = \tanh a$ | $g \cdot (1 - t^2)$ | the slope of tanh |
+# | `a + b` | sum, by element | $g$ and $g$ | both slopes are 1 |
+# | `a * b` | product, by element | $g \cdot b$ and $g \cdot a$ | the slope is the other factor |
+# | `a @ b` | product of matrices | $g\,b^T$ and $a^T g$ | see below |
+# | `a.relu()` | $a$ where it is above 0, else 0 | $g$ there, else 0 | the slope is 1 or 0 |
+# | `a.sum()` | all elements added up | $g$ for every element | each slope is 1 |
+#
+# The operators are methods with names of their own: `a + b` calls `a.__add__(b)`, `a * b` calls
+# `a.__mul__(b)`, and `a @ b` calls `a.__matmul__(b)`. For each element of an array,
+# `np.maximum(array, 0.0)` gives the larger of the element and 0.
 #
 # The product of matrices needs no new calculus. An element of the result is
-# $C_{ik} = \sum_j A_{ij} B_{jk}$, so $A_{ij}$ meets $B_{jk}$ in every column $k$ of row $i$, and
-# its gradient is $\sum_k g_{ik} B_{jk}$: row $i$ of $g$ times row $j$ of $B$. That is $g B^T$. The
-# shapes say it too: there is one way to make `[3, 2]` of `[3, 4]` and `[2, 4]`.
+# $C_{ik} = \sum_j A_{ij} B_{jk}$. So $A_{ij}$ meets $B_{jk}$ in every column $k$ of row $i$, and
+# its gradient is $\sum_k g_{ik} B_{jk}$. That is row $i$ of $g$ times row $j$ of $B$, an element of
+# $g B^T$. The shapes say it too: there is one way to make `[3, 2]` of `[3, 4]` and `[2, 4]`.
 
 # %%
 a = tk.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
@@ -210,295 +162,286 @@ print(g @ b.detach().T)
 print(tk.equal(b.grad, a.detach().T @ g))
 
 # %% [markdown]
-# A sum turns a tensor into one number, so its formula goes the other way: one number becomes a
-# tensor of the shape of the input. `expand` does it without copying.
-
-# %%
-g = tk.tensor(2.5)
-print(g.expand(2, 3))
-print(tk.tensor([[1.0], [2.0]]).expand(2, 3))
-
-# %% [markdown]
-# Six gradients in the space of one: a write to any of them would change them all. So whoever gets
-# a gradient reads it and does not write into it, which step 3 comes back to.
-
-# %% role="show"
-viz.memory(g=g, stretched=g.expand(2, 3))
-
-# %% exercise="five-formulas"
-
-# %% role="show"
-join(gradients_of=gradients_of)
-
-# %% [markdown]
-# **What to notice.** No formula asks what stands before or behind it in the graph. It needs its
-# upstream gradient and what its node remembers. That is why a library can have hundreds of
-# operations, each tested alone.
-
-# %% [markdown]
-# ## Step 3: the walk
-#
-# Now order and formulas meet. Begin at the result, whose gradient is 1. Take the nodes in order;
-# each applies its formula to its own gradient and passes on what it finds. What arrives at the same
-# node adds up. By hand, for $z = y + x$ with $y = x \cdot x$ at $x = 3$:
-
-# %%
-x = tk.tensor(3.0)
-gradients = {"z": tk.tensor(1.0)}
-
-# the addition passes on what it got, to both of its inputs
-gradients["y"] = gradients["z"]
-gradients["x"] = gradients["z"]
-# the product passes on its gradient times 3, for its first input and its second
-gradients["x"] = gradients["x"] + gradients["y"] * x
-gradients["x"] = gradients["x"] + gradients["y"] * x
-print(gradients["x"])
-
-# %% [markdown]
-# $2 \cdot 3 + 1 = 7$. One thing is easily overlooked. The formula of an addition makes no new
-# tensor:
-
-# %%
-print(gradients["y"] is gradients["z"])
-
-# %% role="show"
-viz.memory(z=gradients["z"], y=gradients["y"], x=gradients["x"])
-
-# %% exercise="gradients-added"
-
-# %% [markdown]
-# Your walk, in an engine whose other parts are the course's:
-
-# %% role="show"
-engine = join(backward=backward)
-print(engine)
-with engine:
-    graph = {}
-    x, y = leaves(graph, x=tk.tensor(2.0), y=tk.tensor(3.0))
-    z = (x + y) + y
-    print({name: it.item() for name, it in z.gradients().items()})
-
-# %% [markdown]
-# **What to notice.** tensorkit and PyTorch have the same rule inside: a gradient that has arrived
-# is never written into, unless the engine knows that nobody else holds it. Your own backward
-# formulas may rely on it, and must keep to it.
-
-# %% [markdown]
-# ## Step 4: broadcasting
-#
-# The formulas of `add` and `mul` pass on gradients of the shape of the *result*. If an input was
-# stretched, that is not its own shape. Each of its elements was read several times, so its
-# gradient is a sum. A bias of shape `[2]` meets three rows; below, each element of it is read three
-# times:
+# With broadcasting, an input may be smaller than the result. The formula need not care. What it
+# gives has the shape of the result, and the walk sums it with the `unbroadcast` of chapter 05.
 
 # %% role="show"
 viz.broadcast(tk.ones(3, 2), tk.tensor([0.1, 0.2]))
 
-# %% [markdown]
-# So three gradients come back to each, one from every row, and they add up:
+# %% exercise="own-operations"
 
-# %%
-x = tk.ones(3, 2)
-bias = tk.tensor([0.1, 0.2], requires_grad=True)
-out = x * 2 + bias
-g = tk.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
-out.backward(gradient=g)
-print(out.shape, bias.grad, g.sum(dim=0))
+# %% exercise="what-is-remembered"
 
 # %% [markdown]
-# In general two kinds of dimensions are summed over: those that the input lacks, at the left, and
-# those in which it has size 1. `sum` takes them all at once, as a list. With `keepdim=True` they
-# stay as 1, so that no number shifts, and `reshape` brings the shape that is wanted. An input of
-# shape `[3, 1]` in a result of shape `[2, 3, 4]` lacks dimension 0 and has size 1 in the last one:
-
-# %%
-g = tk.ones(2, 3, 4)
-total = g.sum(dim=[0, 2], keepdim=True)
-print(total.shape, total.reshape(3, 1).shape)
-print(total.flatten())
-
-# %% exercise="sum-to"
-
-# %% role="show"
-with transplant(sum_to) as asked:
-    bias = tk.tensor([0.1, 0.2], requires_grad=True)
-    scale = tk.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
-    x = tk.ones(4, 3, 2)
-    (x * scale + bias).sum().backward()
-    print(bias.grad)
-    print(scale.grad.flatten())
-print(asked)
+# **What to notice.** No formula asks what stands before or behind it in the graph. That is why a
+# library can have hundreds of operations, each tested alone. And all of them compute with tensors,
+# so a gradient can be differentiated like anything else.
 
 # %% [markdown]
-# **What to notice.** One function serves every operation, those of step 3 and all that will ever be
-# added. The formulas stay as simple as if there were no broadcasting.
-
-# %% [markdown]
-# ## Step 5: second order
+# ## Step 4: the walk back
 #
-# So far a gradient is a tensor, and a tensor in our engine has no history. `tk.autograd.grad` with
-# `create_graph=True` gives gradients that have one. For $x^3$ at 3 the slope is 27, and the slope
-# of the slope 18:
+# A tensor may pass its gradient on when all of it has arrived. Chapter 05 found an order for that
+# before it began. There is a way without any search. A tensor is younger than those that it was
+# made of. So all that use a tensor are younger than it is, and if we always take the **youngest**
+# tensor that has a gradient, that gradient is complete.
+#
+# By hand, for $z = u + x$ with $u = x \cdot x$ at $x = 3$:
 
 # %%
+arrived = {"z": 1.0}
+
+# the youngest is z, a sum: its gradient goes to both inputs
+g = arrived.pop("z")
+arrived["u"] = g
+arrived["x"] = g
+# now u is the youngest: its gradient times 3, for its first input and for its second
+g = arrived.pop("u")
+arrived["x"] = arrived["x"] + g * 3.0
+arrived["x"] = arrived["x"] + g * 3.0
+print(arrived)
+
+# %% [markdown]
+# $2 \cdot 3 + 1 = 7$. Had `x` come before `u`, it would have passed on 1. tensorkit and PyTorch
+# walk in this order too. The numbers in the picture are the steps:
+
+# %% role="show"
 x = tk.tensor(3.0, requires_grad=True)
-(slope,) = tk.autograd.grad(x * x * x, x, create_graph=True)
-(curvature,) = tk.autograd.grad(slope, x)
-print(slope.item(), curvature.item())
+u = x * x
+viz.backward(u + x)
 
 # %% [markdown]
-# The idea is small. Write the formulas once more, not with tensors but with the engine's own
-# operations. Then every gradient is a node, and the walk of step 3 can begin there again. Two more
-# operations are needed and given, `expand` and `transpose`: they undo a sum and turn a matrix.
-
-# %% role="show"
-graph = {}
-(x,) = leaves(graph, x=tk.tensor(3.0))
-y = x * x * x
-print(len(graph), "nodes after the forward pass")
-slope = y.recorded_gradients()["x"]
-print(len(graph), "nodes after the first backward")
-print("slope:", slope.name, slope.value.item())
-print("slope of the slope:", slope.gradients()["x"].item())
-picture(graph)
-
-# %% exercise="recorded-gradients"
-
-# %% role="show"
-engine = join(recorded_gradients=recorded_gradients)
-print(engine)
-with engine:
-    (x,) = leaves({}, x=tk.tensor([0.0, 0.5, 1.0]))
-    slope = x.tanh().sum().recorded_gradients()["x"]
-    print(slope.value)
-    print(slope.sum().gradients()["x"])
-
-# %% [markdown]
-# Compare it with $1 - t^2$ and $-2t(1 - t^2)$ for $t = \tanh x$:
+# A dictionary and a loop need no calls inside of calls. Python allows about 1,000 of those, and a
+# network that reads a text word by word records ten times that:
 
 # %%
-t = tk.tensor([0.0, 0.5, 1.0]).tanh()
-print(1 - t * t)
-print(-2 * t * (1 - t * t))
+x = engine.Tensor(1.0, requires_grad=True)
+y = x
+for _ in range(5000):
+    y = y * 1.0 + 1.0
+y.backward()
+print(y, x.grad)
 
 # %% [markdown]
-# **What to notice.** Nothing was added to the walk. Second order costs a second graph, larger than
-# the first, and it stays in memory until nobody needs it. That is why `create_graph` is off unless
-# you ask.
+# `max(..., key=...)` finds the largest by a rule: `max(["fig", "plum"], key=len)` is `"plum"`. A
+# dictionary may have tensors as its keys.
+
+# %% exercise="walk-back"
+
+# %% [markdown]
+# **What to notice.** The walk knows no operation. What it needs to know stands in the tensors:
+# inputs, a formula, a number.
+
+# %% [markdown]
+# ## Step 5: a stale value
+#
+# A formula reads its saved tensors during backward. If their numbers have changed by then, the
+# gradient is wrong, and nothing would tell. Here somebody writes into an array behind the engine's
+# back:
+
+# %%
+x = engine.Tensor(3.0, requires_grad=True)
+z = x * x
+x.data -= 1.0
+z.backward()
+print("the slope of x * x at 3:", x.grad)
+
+# %% [markdown]
+# It is 6. So whoever writes must leave a trace: `sub_` raises the `version`, and before a formula
+# is used, `check_saved` compares versions. tensorkit does the same, and can say who it was:
+
+# %% role="show"
+x = tk.tensor(3.0, requires_grad=True)
+z = x * x
+with tk.no_grad():
+    x.sub_(1.0)
+try:
+    z.backward()
+except RuntimeError as error:
+    explained = explain.inplace(error)
+explained
+
+# %% exercise="stale-value"
+
+# %% [markdown]
+# **What to notice.** Every tensor has one number more, and every saved tensor is compared with one
+# number. So little does it cost never to be silently wrong.
+
+# %% [markdown]
+# ## Step 6: no_grad
+#
+# A training step writes into the weights and must not be recorded. `with no_grad():` turns
+# recording off for a block. Python calls `__enter__` of such an object when the block begins, and
+# `__exit__` when it ends:
+
+
+# %%
+class Loud:
+    def __enter__(self):
+        print("in")
+
+    def __exit__(self, *error):
+        print("out")
+
+
+with Loud():
+    print("the block")
+
+# %% [markdown]
+# `*error` takes what Python says about an error in the block; without one it is None three times.
+#
+# Blocks stand in blocks, because functions call functions: a training step that turns recording off
+# may call one that does so as well. This is what should come out:
+
+# %% role="show"
+with tk.no_grad():
+    with tk.no_grad():
+        pass
+    weight = tk.ones(2, requires_grad=True)
+    double = weight * 2
+print(double.requires_grad)
+explain.no_grad(double)
+
+# %% exercise="nested-no-grad"
+
+# %% [markdown]
+# **What to notice.** A block that changes something for all puts back what was there, not what it
+# takes for normal.
 
 # %% [markdown]
 # ## Your engine
 #
-# Five steps, joined. Each part is tried alone among the course's, then all that are right together,
-# in first and second order, on programs that also run in tensorkit. Where a step fails, the line
-# names it, and the program that shows it.
+# Now the parts become one file. `assemble` takes those of yours that pass their checks, and the
+# course's for the others. The file needs nothing but NumPy:
 
 # %% role="show"
-engine = join(
-    record=record,
-    topological_order=topological_order,
-    gradients_of=gradients_of,
-    backward=backward,
-    sum_to=sum_to,
-    recorded_gradients=recorded_gradients,
-)
-engine
+mine = assemble(Basics, result, Operations, propagate, Writing, no_grad)
+mine
+
+# %% role="show"
+print(len(mine.source.splitlines()), "lines, and they end with")
+print(*mine.source.splitlines()[-7:], sep="\n")
 
 # %% [markdown]
-# Now let it work. The data are 800 of the handwritten digits of chapter 09, by E. Alpaydin and
-# C. Kaynak (1998), [UCI Machine Learning Repository](https://doi.org/10.24432/C50P49), under the
-# licence [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/). Of each label we make a row of
-# ten numbers, 1 at the place of the digit and 0 elsewhere: that is the row with this number in
-# `tk.eye(10)`.
+# `mine.source` is the text of the file. `open("my_tensor.py", "w").write(mine.source)` keeps it.
+# `mine.Tensor` is the class in it. First the examples of the texts that this course grew from:
+
+# %% role="show"
+Tensor = mine.Tensor
+
+# a linear model: 3.6, a loss of 1.96, gradients -2.8, -5.6 and -2.8
+w = Tensor([[0.5], [1.5]], requires_grad=True)
+b = Tensor([0.1], requires_grad=True)
+y = Tensor([[1.0, 2.0]]) @ w + b
+loss = ((y - 5.0) * (y - 5.0)).sum()
+loss.backward()
+print(y.item(), round(loss.item(), 2), w.grad.data.ravel(), b.grad)
+
+# gradients add up: 4, then 16, and 12 after zero_grad
+x = Tensor(2.0, requires_grad=True)
+(x * x).backward()
+print(x.grad, end=" ")
+(x * x * x).backward()
+print(x.grad, end=" ")
+x.zero_grad()
+(x * x * x).backward()
+print(x.grad)
+
+# the slope of x³ at 3, and the slope of the slope: 27 and 18
+x = Tensor(3.0, requires_grad=True)
+(x * x * x).backward(create_graph=True)
+slope = x.grad
+x.zero_grad()
+slope.backward()
+print(slope, x.grad)
+
+# %% [markdown]
+# Now the digits: 800 of them, by E. Alpaydin and C. Kaynak (1998),
+# [UCI Machine Learning Repository](https://doi.org/10.24432/C50P49), under the licence
+# [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/). Each label becomes a row of ten
+# numbers, with 1 at the place of the digit and 0 elsewhere.
 
 # %%
 with np.load("digits.npz") as data:
-    images = tk.from_numpy(data["images"]).float().flatten(1) / 16
-    labels = tk.from_numpy(data["labels"]).long()
-wanted = tk.eye(10)[labels]
-tk.manual_seed(0)
-train, test = random_split(TensorDataset(images, wanted), [640, 160])
-loader = DataLoader(train, batch_size=32, shuffle=True)
-print(images.shape, wanted.shape, len(train), len(test))
-print(labels[0], wanted[0])
+    images = data["images"].reshape(-1, 64) / 16
+    labels = data["labels"].astype(int)
+targets = np.eye(10)[labels]
+print(images.shape, targets.shape)
+print(labels[0], targets[0])
 
 # %% [markdown]
-# The network has the sizes of chapter 09: 64 pixels, 32 hidden units, 10 scores. With our five
-# operations it bends by tanh instead of `ReLU`, and its loss is the squared error. The optimizer is
-# tensorkit's. It only reads `.grad`, and does not ask who wrote there.
+# The network has the sizes of chapter 09: 64 pixels, 32 hidden units, 10 scores. The loss is the
+# squared error. A step of gradient descent is `sub_` inside of `no_grad`.
 
 # %% role="show"
-tk.manual_seed(0)
-parameters = {
-    "w": tk.randn(64, 32) / 8,
-    "b": tk.zeros(32),
-    "v": tk.randn(32, 10) / 6,
-    "c": tk.zeros(10),
-}
-optimizer = optim.SGD(list(parameters.values()), lr=0.03, momentum=0.9)
+random = np.random.default_rng(0)
+order = random.permutation(800)
+train, test = order[:640], order[640:]
+w = Tensor(random.normal(size=(64, 32)) / 8, requires_grad=True)
+b = Tensor(np.zeros(32), requires_grad=True)
+v = Tensor(random.normal(size=(32, 10)) / 6, requires_grad=True)
+c = Tensor(np.zeros(10), requires_grad=True)
 
 
-def scores_of(graph, photos):
-    w, b, v, c = leaves(graph, **parameters)
-    (x,) = constants(graph, x=photos)
-    return (x @ w + b).tanh() @ v + c
+def scores_of(photos):
+    return (Tensor(photos) @ w + b).relu() @ v + c
 
 
 history = {"training loss": [], "test accuracy": []}
-with engine:
-    for epoch in range(10):
-        total = 0.0
-        for photos, targets in loader:
-            graph = {}
-            (target,) = constants(graph, target=targets)
-            error = scores_of(graph, photos) - target
-            loss = (error * error).sum() * (1 / len(photos))
-            gradients = loss.gradients()
-            for name, parameter in parameters.items():
-                parameter.grad = gradients[name]
-            optimizer.step()
-            total += loss.value.item() * len(photos)
-        guesses = scores_of({}, images[test.indices]).value.argmax(dim=1)
-        right = (guesses == labels[test.indices]).float().mean().item()
-        history["training loss"].append(round(total / len(train), 2))
-        history["test accuracy"].append(round(right, 2))
+for epoch in range(12):
+    total = 0.0
+    for rows in np.split(random.permutation(train), 20):
+        error = scores_of(images[rows]) - targets[rows]
+        loss = (error * error).sum() * (1 / len(rows))
+        loss.backward()
+        with mine.no_grad():
+            for parameter in (w, b, v, c):
+                parameter.sub_(parameter.grad * 0.08)
+                parameter.zero_grad()
+        total += loss.item() / 20
+    with mine.no_grad():
+        guesses = scores_of(images[test]).data.argmax(axis=1)
+    history["training loss"].append(round(total, 2))
+    history["test accuracy"].append(round((guesses == labels[test]).mean().item(), 2))
 viz.training(history)
 
 # %% [markdown]
-# Nine of ten digits that the network has never seen are read correctly, and every gradient on the
-# way was found by the engine above.
+# Nine of ten digits that the network has never seen are read correctly. Every number and every
+# gradient on the way was computed by the text in `mine.source`.
 #
 # **What to notice.** This is the whole of it. What a library adds is breadth and care: hundreds of
-# operations instead of five, memory that is given back during the walk, version numbers that notice
-# a saved tensor that was changed, hooks, devices. Its heart is your six functions.
+# operations, dtypes, views of memory, devices, memory that is given back during the walk. Its heart
+# is your six parts.
 
 # %% [markdown]
 # ## A sixth operation
 #
-# A new operation needs its value and one formula. Often a composition of old operations would do,
-# and a formula of its own is shorter, faster and safer in floating point. The best known case is
-# the loss of a classifier. Through softmax, logarithm and mean the way back has several formulas:
-
-# %% role="show"
-scores = tk.tensor([[2.0, 1.0, 0.0]], requires_grad=True)
-shares = scores.exp() / scores.exp().sum(dim=1, keepdim=True)
-viz.graph(-shares[0, 0].log())
-
-# %% [markdown]
-# Together they shrink to a subtraction:
+# A new operation needs its numbers and one formula; nothing else in the engine changes. Take the
+# sine. Its slope is the cosine:
 
 # %%
-scores = tk.tensor([[2.0, 1.0, 0.0]], requires_grad=True)
-loss = -tk.log_softmax(scores, dim=1)[0, 0]
-loss.backward()
-print(tk.softmax(scores.detach(), dim=1))
-print(scores.grad)
+x = tk.tensor([0.0, 1.0], requires_grad=True)
+x.sin().sum().backward()
+print(x.grad)
+print(tk.cos(x.detach()))
+
+# %% [markdown]
+# Once you have a sine, your engine passes the last example of those chapters too: the slope of
+# $\sin(x^2)$ at $\pi$, which is $2\pi\cos(\pi^2)$.
+
+# %% role="show"
+x = tk.tensor(np.pi, requires_grad=True)
+viz.graph(tk.sin(x * x))
 
 # %% exercise="sixth-operation"
 
+# %% role="show"
+mine = assemble(Basics, result, Operations, propagate, Writing, no_grad, sin)
+x = mine.Tensor(np.pi, requires_grad=True)
+(x * x).sin().backward()
+print(round(x.grad.item(), 5), round(2 * np.pi * np.cos(np.pi**2), 5))
+
 # %% [markdown]
-# **What to notice.** The gradient of a score is a probability minus what it should be. It lies
-# between -1 and 1 whatever the scores are, so no step of training is thrown far off by one sample.
+# **What to notice.** A formula may use every operation of the engine, its own included.
 
 # %% [markdown]
 # ## The other direction
@@ -522,13 +465,12 @@ z, slope_z = y + x, slope_y + slope_x
 print(z, slope_z)
 
 # %% [markdown]
-# In the graph forward mode goes down, from the leaves to the result, and reverse mode goes up:
+# Forward mode goes through this graph from the leaves to the result, reverse mode the other way:
 
 # %% role="show"
-graph = {}
-x, w = leaves(graph, x=tk.tensor(2.0), w=tk.tensor(3.0))
-z = x * w + x
-picture(graph)
+x = tk.tensor(2.0, requires_grad=True)
+w = tk.tensor(3.0, requires_grad=True)
+viz.graph(x * w + x)
 
 # %% exercise="forward-slopes"
 
@@ -538,40 +480,53 @@ picture(graph)
 # %% [markdown]
 # ## On one page
 #
-# | Step | The function | What it must not forget |
+# | Step | Your part | What it must not forget |
 # |---|---|---|
-# | 1, the graph | `record` | one input that asks is enough; constants have no history |
-# | 2, the order | `topological_order` | count uses, not users; no recursion |
-# | 3, five formulas | `gradients_of` | upstream in every formula; the other factor |
-# | 3, the walk | `backward` | add what arrives; never write into a gradient |
-# | 4, broadcasting | `sum_to` | dimensions that are missing, and those of size 1 |
-# | 5, second order | `recorded_gradients` | nodes, not values; the result with its history |
+# | 1, a tensor | `Basics` | an array of its own; the gradient is None |
+# | 2, a result remembers | `result` | one input that requires grad is enough; constants |
+# | 3, five operations | `Operations` | `g` in every formula; the other factor |
+# | 4, the walk back | `propagate` | the youngest first; add what arrives |
+# | 5, a stale value | `Writing` | every write counts; versions are compared |
+# | 6, no_grad | `no_grad` | put back what was there |
 #
 # | In your engine | In tensorkit and PyTorch |
 # |---|---|
-# | a node, a dictionary | `y.grad_fn` |
-# | `"inputs"` | `grad_fn.next_functions` |
-# | `"value"` of a node | what an operation saves for backward |
-# | `"leaf"` | `is_leaf`, with `requires_grad=True` |
-# | `z.gradients()` | `tk.autograd.grad(z, inputs)` |
-# | `z.recorded_gradients()` | the same with `create_graph=True` |
-# | an entry of `gradients_of` | a formula; your own by `tk.autograd.Function` |
+# | `z.inputs` | `z.grad_fn.next_functions` |
+# | `z.formula` | the formula of `z.grad_fn`; your own by `autograd.Function` |
+# | `z.saved` | what the node saves for backward, with its versions |
+# | `x.is_leaf`, `x.grad`, `x.zero_grad()` | the same |
+# | `grad_mode.enabled` | `tk.is_grad_enabled()` |
+# | `backward(create_graph=True)` | the same |
+
+# %% [markdown]
+# ## Elsewhere
+#
+# | You may read | What is right |
+# |---|---|
+# | Nodes are tensors, edges are operations. | In PyTorch a node is the backward of an operation, and an edge leads to the node of an input. In your engine each tensor is its own node. |
+# | Backward visits the graph by recursion. | Engines use a loop: a graph may be deeper than calls inside of calls may be. |
+# | An order can be left out: let every node pass on what arrives, at once. | The sums come out right, but a node that is used twice is visited twice, and all behind it too. That doubles with every such node. |
 
 # %% [markdown]
 # ## In tensorkit
 #
-# An operation with its two formulas, and how the engine adds up what arrives at a node. The
-# formulas are those of your `gradients_of`. In `deliver`, `pending` holds the sums, as your
-# dictionary does.
+# The same lines in the library. What you called `arrived` is `pending`; your `number` is `order`.
+#
+# | In your engine | In tensorkit |
+# |---|---|
+# | `lambda g: (g * other, g * self)` | `mul.grad(input=..., other=...)`, one for each input |
+# | `max(arrived, key=...)` | `heappop(waiting)`, which finds the youngest faster |
+# | `arrived[source] + part` | `have + value` in `deliver` |
+# | `part.unbroadcast(shape)` | `self._as_needed(value, model)` in `deliver` |
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
-from tensorkit.autograd import engine
+from tensorkit.autograd.engine import _Run, backward_order
 
-explain.source(tk.mul, engine._Run.deliver)
+explain.source(tk.mul, backward_order, _Run.deliver)
 
 # %% [markdown]
-# **A question.** The second gradient is not added into the first, `have + value` makes a new array.
+# **A question.** The second gradient is not added into the first: `have + value` makes a new array.
 # The third is: `have += value`. Why the difference?
 #
 # <details><summary>The answer</summary>

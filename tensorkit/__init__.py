@@ -110,6 +110,7 @@ from tensorkit.random import (
 )
 
 if typing.TYPE_CHECKING:
+    from tensorkit import library as library
     from tensorkit import nn as nn
     from tensorkit import optim as optim
     from tensorkit import utils as utils
@@ -145,6 +146,7 @@ _LATER = {
     "backends": "tensorkit.backends",
     "cuda": "tensorkit.cuda",
     "explain": "tensorkit.explain",
+    "library": "tensorkit.library",
     "load": "tensorkit.serialization",
     "nn": "tensorkit.nn",
     "optim": "tensorkit.optim",

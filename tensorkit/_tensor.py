@@ -28,6 +28,7 @@ from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
 from tensorkit.creation import cuda_array_interface
 from tensorkit.devices import CPU, as_device, cuda_device
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     AutogradError,
@@ -249,8 +250,10 @@ class Tensor(Methods):
         torch.Size([3, 2])
         """
         array, n_dims = self._array, self._array.ndim
-        if n_dims == 2:
+        if n_dims == 2 and not state.modes:
             return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
+        if n_dims == 2:
+            return views.permute(self, (1, 0))
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
@@ -360,6 +363,7 @@ class Tensor(Methods):
     register_hook = hooks.register_hook
     register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
 
+    @seen_by_modes
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.
 

@@ -23,6 +23,7 @@ from tensorkit.autograd.hooks import make_leaf
 from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device, is_array
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, as_dtype
 from tensorkit.errors import (
     AutogradError,
@@ -100,7 +101,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return make_leaf(result) if requires_grad else record(None, result)
 
     del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
-    return call
+    return seen_by_modes(call)
 
 
 # From sizes

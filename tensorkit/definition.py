@@ -40,6 +40,7 @@ class Definition:
         None  # called with the arguments: raises if they do not fit
     )
     name: str  # how a refusal names it, if not as its forward
+    call: Any  # the public operation
     kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
@@ -59,6 +60,7 @@ class Definition:
         self.several = several[0] if several else ""
         if self.ufunc and not forward.__code__.co_names:  # it has no body
             self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
+        self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
         whole = self.dtypes if isinstance(self.dtypes, str) else None
         own = self.dtypes if isinstance(self.dtypes, dict) else {}

@@ -116,11 +116,12 @@ class Backend:
     index: int | None = None
     array: type = np.ndarray  # the class of its arrays
     is_simulated = False
-    # What only the backends of CUDA devices have:
-    cuda_version: str | None
+    # What the backend of any other device than the CPU must have; cuda.backend has them for CUDA:
     expect: Callable[[Any, str], None]
     expect_inside: Callable[..., None]
     product: Callable[..., Any]
+    # What only the backends of CUDA devices have:
+    cuda_version: str | None
     from_dlpack: Callable[[Any], Any]
 
     def __init__(self, xp: Any) -> None:

@@ -15,11 +15,12 @@ would compute something else than is meant. ``Definition`` lists what can be dec
 
 A call takes the arrays, runs the forward, wraps the result and records it. Only what NumPy would
 accept in silence is asked before: the number of dimensions, the category of dtypes, dtypes that
-differ. Modes that every operation must see (inference, recordings, overrides) close the direct
-path (``errstate.silent``): it then raises, and the slow way takes the call. What fails is
-explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name, NumPy's
-names of options, numbers, dtypes to be promoted, devices. Given arrays, which the formulas of a
-backward do, an operation computes on arrays.
+differ. Modes that every operation must see (inference, recordings, overrides, ``DispatchMode``)
+close the direct path (``errstate.silent``): it then raises, and the slow way takes the call. What
+fails is explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name,
+NumPy's names of options, numbers, dtypes to be promoted, devices. It has layers, which
+``tensorkit.dispatch_layers`` lists. Given arrays, which the formulas of a backward do, an operation
+computes on arrays.
 """
 
 from collections.abc import Callable
@@ -32,14 +33,12 @@ from tensorkit import base, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view, written
 from tensorkit.autograd.node import has_recorder, recorder
-from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.definition import Definition, unpacked
-from tensorkit.devices import backend_of, is_array
-from tensorkit.errors import TensorkitError
+from tensorkit.definition import Definition
+from tensorkit.devices import backend_of
+from tensorkit.dispatch_layers import call_layers, finish, on_arrays, owned, record_call
 from tensorkit.errstate import silent, silently
-from tensorkit.ops.arguments import as_number, promoted, result_type
-from tensorkit.ops.copying import together
+from tensorkit.ops.arguments import as_number, result_type
 from tensorkit.ops.writing import check_output_dtype, check_output_shape, check_overlap, in_place
 
 _ndarray = np.ndarray
@@ -77,7 +76,7 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Operation]:
         call.__name__ = call.__qualname__ = forward.__name__
         call.__module__, call.__doc__ = forward.__module__, forward.__doc__
         call.__signature__ = definition.signature
-        call.definition, call.grad = definition, definition.grad
+        call.definition, call.grad, definition.call = definition, definition.grad, call
         return call
 
     return define
@@ -106,14 +105,14 @@ def _of_one(definition: Definition) -> Any:
             ):
                 found = silent.run(forward, array)
                 if not is_simple:
-                    return _finish(definition, found, (input,), {})
+                    return finish(definition, found, (input,), {})
                 if (
                     found.__class__ is not _ndarray
                     or found.base is not None
                     or found is array
                     or (contiguous and not found.flags.c_contiguous)
                 ):
-                    found = _owned(found, (array,), contiguous)
+                    found = owned(found, (array,), contiguous)
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
@@ -124,7 +123,7 @@ def _of_one(definition: Definition) -> Any:
                 return result
         except _FAILED:
             pass
-        return _slow(definition, (input,), {})
+        return call_layers(definition, (input,), {})
 
     return call
 
@@ -174,7 +173,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
             if is_view and not tracked and array.flags.c_contiguous:
                 return view(args[0], found, None)
             if not is_simple:
-                return _finish(definition, found, args, options)
+                return finish(definition, found, args, options)
             if found.__class__ is not _ndarray:  # a number of NumPy's
                 found = _asarray(found)
             elif (
@@ -182,7 +181,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 or found is array
                 or (contiguous and not found.flags.c_contiguous)
             ):
-                found = _owned(found, arrays, contiguous)
+                found = owned(found, arrays, contiguous)
             result = _new(base.public)
             result._array = found
             result._storage = result._node = None
@@ -193,7 +192,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
             return result
         except _FAILED:
             pass
-        return _slow(definition, args, options)
+        return call_layers(definition, args, options)
 
     return call
 
@@ -263,15 +262,15 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
             if isinstance(other, _ndarray):
                 explainer.refuse_array(definition, input, other)
             return NotImplemented
-        return _slow(definition, (input, other), {})
+        return call_layers(definition, (input, other), {})
 
     def call(input: Any, other: Any = None, **options: Any) -> Any:
         if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
-            return _on_arrays(definition, input, other, **options)
+            return on_arrays(definition, input, other, **options)
         found = NotImplemented if options or other is None else operator(input, other)
         if found is not NotImplemented:
             return found
-        return _slow(definition, (input,) if other is None else (input, other), options)
+        return call_layers(definition, (input,) if other is None else (input, other), options)
 
     def reflected(other: Any, input: Any) -> Any:  # ``other`` is the tensor, as of ``2 - x``
         try:
@@ -283,12 +282,12 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
             if array.__class__ is _ndarray and array.dtype.char in letters and not runs_body:
                 result = base.new(_asarray(silent.run(compute, number, array)))
                 if other._node is not None:
-                    _record(definition, result, (input, other), {})
+                    record_call(definition, result, (input, other), {})
                 return result
         except _FAILED:
             pass
         if isinstance(input, TensorBase) or as_number(input) is not None:
-            return _slow(definition, (input, other), {})
+            return call_layers(definition, (input, other), {})
         return operator(other, input)  # which refuses
 
     call.operator, call.reflected = operator, reflected  # type: ignore[attr-defined]
@@ -321,7 +320,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                 if is_apart and b.dtype is a.dtype and a.dtype.char in letters:
                     function = compute
                     if a.__class__ is not _ndarray:
-                        function = getattr(backend_of(a).xp, definition.ufunc or "")
+                        function = _function_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
                     silent.run(function, a, b, out=a)
                     written(input, name)
@@ -335,6 +334,13 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
 
     inplace.__doc__ = f"``{definition.name}``, in place."
     return inplace if definition.ufunc else otherwise
+
+
+def _function_of(definition: Definition, array: Any) -> Any:
+    """The array library's function on a GPU; TypeError where a kernel of the user's is to run."""
+    if len(definition.kernels) > 1:
+        raise TypeError
+    return getattr(backend_of(array).xp, definition.ufunc or "")
 
 
 def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
@@ -364,153 +370,15 @@ def _recorder(definition: Definition) -> Any:
     defaults = {name: definition.defaults.get(name) for name in definition.options}
     starts_alike = rule.inputs == definition.inputs[: len(rule.inputs)]
     if len(definition.rules) > 1 or not (starts_alike and has_recorder(rule, defaults)):
-        return lambda result, *args, **options: _record(definition, result, args, options)
+        return lambda result, *args, **options: record_call(definition, result, args, options)
     short, n_inputs = recorder(rule, defaults), len(rule.inputs)
     if n == n_inputs and (not defaults or definition.is_operator):  # options come by the slow way
         return short
 
     def record(result: Any, *args: Any, **options: Any) -> None:
         if options or len(args) > n:
-            _record(definition, result, args, options)
+            record_call(definition, result, args, options)
         else:
             short(result, *args[:n_inputs])
 
     return record
-
-
-def _record(
-    definition: Definition,
-    result: Any,
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-    **more: Any,
-) -> None:
-    """Give a result its node."""
-    values = _options_of(definition, args, options)
-    rule = definition.rule_for(args, values)
-    if rule is not None:
-        values.update(more)
-        values.update(zip(definition.inputs, args, strict=False))
-        values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
-        record_fully(rule, result, values)
-
-
-def _options_of(
-    definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
-) -> dict[str, Any]:
-    """The options of a call by name, with defaults."""
-    n = definition.tensors
-    values = {**definition.defaults, **dict(zip(definition.options, args[n:], strict=False))}
-    values.update(options)
-    if definition.several:
-        values[definition.several] = unpacked(args[n:])
-    return values
-
-
-def _finish(
-    definition: Definition, found: Any, args: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """Tensors from what a forward has given: numbers, views, several results."""
-    if definition.view:
-        return _viewed(definition, found, args, options)
-    arrays = [x._array for x in args if isinstance(x, TensorBase)]
-    several = found if definition.outputs is not None else (found,)
-    new = [base.new(_owned(each, arrays, definition.contiguous)) for each in several]
-    results = [record_fully(None, each) for each in new]  # marks them in inference mode
-    outputs: Any = results[0] if definition.outputs is None else definition.outputs(*results)
-    if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
-        more = dict(zip(outputs._fields, results, strict=True)) if len(results) > 1 else {}
-        _record(definition, results[0], args, options, **more)
-    return outputs
-
-
-def _owned(found: Any, arrays: Any, contiguous: bool) -> Any:
-    """The array that a forward has given, or a copy of it where it is a part of another."""
-    if not is_array(found):
-        return _asarray(found)
-    may_share = backend_of(found).xp.may_share_memory
-    same = [each for each in arrays if each.__class__ is found.__class__]
-    flags = found.flags
-    is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
-    if is_laid_out and not any(may_share(found, each) for each in same):
-        return found
-    return found.copy(order="C" if contiguous else "K")
-
-
-def _viewed(
-    definition: Definition, shown: Any, args: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """A view of the first tensor; a copy where the forward had to make one."""
-    x, array = args[0], args[0]._array
-    may_be_copy = not array.flags.c_contiguous and shown.size
-    if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
-        result = base.new(shown)
-        _record(definition, result, args, options)
-        return result
-    values = None if x._node is None else _options_of(definition, args, options)
-    return view(x, shown, definition.rules.get(None), values)
-
-
-# The slow way
-
-
-def _slow(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The operation on arguments of all kinds, or the refusal.
-
-    All operations on a GPU come here, views and writes in place aside.
-    """
-    if options or definition.options or len(args) != definition.tensors:
-        values = definition.bind(args, options)
-    else:
-        values = dict(zip(definition.inputs, args, strict=True))
-    tensors = [values[name] for name in definition.inputs]
-    others: list[Any] = []
-    for name in definition.options:
-        others += [values[name]] if name == definition.several else []
-    named = {name: values[name] for name in definition.options if name != definition.several}
-    if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
-        return _on_arrays(definition, *tensors, *others, **named)
-    explainer.need_tensors(definition, values)
-    tensors = list(together(*tensors))
-    values.update(zip(definition.inputs, tensors, strict=True))
-    xp = next(x for x in tensors if isinstance(x, TensorBase)).device.backend.xp
-    if definition.promote or definition.to_floating:
-        arrays, dtype = promoted(tensors, definition.to_floating)
-        shape = explainer.broadcast_or_refuse(definition, values, dtype)
-        for at, x in enumerate(tensors):
-            if isinstance(x, TensorBase) and x.shape != shape:
-                arrays[at] = xp.broadcast_to(arrays[at], shape)
-    else:
-        explainer.refuse(definition, values)
-        arrays = [None if x is None else x._array for x in tensors]
-    try:
-        found = silently(_counted_as_vector, definition, xp, arrays, others, named)
-    except TensorkitError:
-        raise
-    except explainer.FROM_ARRAYS as error:
-        raise explainer.in_words(definition, error) from None
-    return _finish(definition, found, (*tensors, *others), named)
-
-
-def _on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
-    """The operation on arrays and numbers, as a formula calls it in a plain backward."""
-    if definition.promote:  # a forward may ask a number for its dtype
-        dtype = next(x.dtype for x in args if hasattr(x, "dtype"))
-        n = definition.tensors
-        arrays = [x if x is None or hasattr(x, "dtype") else dtype.type(x) for x in args[:n]]
-        args = (*arrays, *args[n:])
-    return definition.forward(backend_of(*args).xp, *args, **options)
-
-
-def _counted_as_vector(
-    definition: Definition, xp: Any, arrays: list[Any], others: list[Any], named: dict[str, Any]
-) -> Any:
-    """The forward; where a number has a dimension named it counts as a vector of one element."""
-    named_dims = [named[name] for name in definition.dim if named.get(name) is not None]
-    if definition.view or not named_dims or arrays[0].ndim:
-        return definition.forward(xp, *arrays, *others, **named)
-    vectors = [each if each is None else each.reshape(1) for each in arrays]
-    found = definition.forward(xp, *vectors, *others, **named)
-    if isinstance(found, tuple):
-        return tuple(each.reshape(()) if each.size == 1 else each for each in found)
-    return found.reshape(()) if found.size == 1 else found

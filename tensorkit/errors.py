@@ -16,6 +16,7 @@ PyTorch raises in the same place, so ``except RuntimeError`` means what it means
         DeviceMismatchError RuntimeError          operands on different devices
         AcceleratorError    RuntimeError          what the CUDA runtime refuses
         OutOfMemoryError    RuntimeError          more memory than a device has
+        KernelError         RuntimeError          a kernel that goes wrong; line, block, threads
         MissingPackageError ImportError           a package that one function needs; name
 
 Mistakes in the kind of an argument, and a few that Python or NumPy find, are plain ``TypeError``,
@@ -92,6 +93,15 @@ class AcceleratorError(TensorkitError, RuntimeError):
 
 class OutOfMemoryError(TensorkitError, RuntimeError):
     """More memory than a device has."""
+
+
+class KernelError(TensorkitError, RuntimeError):
+    """A kernel that cannot be compiled, or that does what a GPU would not notice."""
+
+    line: int
+    block: tuple[int, int]
+    threads: tuple[tuple[int, int], ...]
+    element: tuple[int, ...]
 
 
 class MissingPackageError(TensorkitError, ImportError):

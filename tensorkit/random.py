@@ -23,6 +23,7 @@ from tensorkit import base, dtypes, layout
 from tensorkit.base import Tensor
 from tensorkit.creation import Options, empty_like, factory, need_sizes, shape_of
 from tensorkit.devices import CPU, Device, as_device
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, float16, float32, float64
 from tensorkit.errors import (
     ConversionError,
@@ -389,6 +390,7 @@ def randn_like(options: Options, input: Tensor, *, generator: Any = None) -> Ten
 # Filling in place: drawn into a new tensor, which is copied
 
 
+@seen_by_modes
 def uniform_(input: Tensor, start: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with random numbers, uniform in [start, to).
 
@@ -399,6 +401,7 @@ def uniform_(input: Tensor, start: float = 0, to: float = 1, *, generator: Any =
     return input.copy_(_uniform(empty_like(input), float(start), float(to), generator, "uniform"))
 
 
+@seen_by_modes
 def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with random numbers, normal with this mean and standard deviation.
 
@@ -412,6 +415,7 @@ def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = 
     return input.copy_(drawn)
 
 
+@seen_by_modes
 def bernoulli_(input: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones, each with probability ``p``, and zeros.
 

@@ -7,9 +7,12 @@ of this depends on the numbers that are drawn.
 
 from __future__ import annotations
 
+import linecache
+import math
 import re
+import traceback
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from types import CodeType
 from typing import Any
 
@@ -17,7 +20,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.notebook.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
-from course.notebook.exercise import Draw, Exercise, Mistake, Prediction
+from course.notebook.exercise import Draw, Exercise, Mistake, Prediction, load
 from course.notebook.quiet import home_of
 from course.notebook.runner import Budget, Outcome
 
@@ -30,6 +33,21 @@ def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
     seeds: of the draws that are tried; recognition, which is slower, is tried on every tenth.
     """
     return [f"{exercise.id}: {sentence}" for sentence in _faults(exercise, seeds)]
+
+
+def lacking(chapter: str) -> list[str]:
+    """What the exercises of a chapter lack, in 20 draws; of one that raises, its own line."""
+    found = []
+    for exercise in load(chapter).values():
+        try:
+            found += faults(exercise, range(20))
+        except Exception as error:  # whatever a definition that is being written raises
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            found.append(
+                f"{exercise.id}: trying it raised {type(error).__name__}: {error} "
+                f"({place.filename}, line {place.lineno})"
+            )
+    return found
 
 
 def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
@@ -62,9 +80,13 @@ def _incomplete(exercise: Exercise) -> Iterator[str]:
         if not callable(getattr(*home_of(name))):
             yield f"`without` names {name}, which is no function"
     if len(exercise.hints) < 2:
-        yield f"it has {len(exercise.hints)} hints; two are needed"
+        yield f"it has {_counted(exercise.hints, 'hint')}; two are needed"
     if len(exercise.usual_mistakes) < 3:
-        yield f"it has {len(exercise.usual_mistakes)} usual mistakes; three are needed"
+        yield f"it has {_counted(exercise.usual_mistakes, 'usual mistake')}; three are needed"
+
+
+def _counted(things: Sized, name: str) -> str:
+    return f"{len(things)} {name}" if len(things) == 1 else f"{len(things)} {name}s"
 
 
 def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
@@ -103,8 +125,13 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
             yield f"the reference raises {what} in the case {it.label!r}"
 
 
+_IMPORTED: dict[str, Any] = {"tk": tk, "np": np, "math": math, "cuda": tk.cuda}
+"""What a chapter's first cell imports."""
+
+
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
-    released: dict[str, Any] = {"tk": tk, "np": np}
+    released = dict(_IMPORTED)
+    exec(exercise.imports, released)
     exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
     if not exercise.is_not_started(stub, exercise.released_source):
@@ -115,7 +142,8 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
-    solved: dict[str, Any] = {"tk": tk, "np": np}
+    solved = dict(_IMPORTED)
+    exec(exercise.imports, solved)
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
         yield "the solution that learners read does not pass"
@@ -123,7 +151,8 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
 
 def _as_in_a_notebook(source: str) -> CodeType:
     """The code of a cell, whose annotations are evaluated: it must not name what only we have."""
-    return compile(source, "cell", "exec", dont_inherit=True)
+    linecache.cache["<cell>"] = len(source), None, source.splitlines(keepends=True), "<cell>"
+    return compile(source, "<cell>", "exec", dont_inherit=True)
 
 
 def _weak_mistake(

@@ -6,8 +6,9 @@ Modules are imported inside the verbs, so that `course --help` answers at once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -179,11 +180,13 @@ def doctor(
 
     root = paths.course_root()
     if server:
-        from course.grading.server import examine
+        from course.grading.server import NO_SANDBOX, examine
 
+        works = True
         for sentence in examine(root):
-            print(sentence)
-        return
+            print(sentence, flush=True)  # each sandbox takes seconds
+            works = works and sentence != NO_SANDBOX
+        raise typer.Exit(0 if works else 1)
     chapters = paths.released_chapters(root)
     if chapter is not None:
         chapters = [paths.chapter_named(chapter, chapters)]
@@ -249,9 +252,52 @@ def build(
         changed = builder.build(root, chosen, watch=watch)
     if not chapters:
         changed += builder.build_pages(root)
+    _written(root, changed)
+    print(f"{len(chosen)} built, {len(changed)} files changed.")
+    from course.authoring.audit import lacking
+
+    if found := [sentence for name in chosen for sentence in lacking(name)]:
+        print("The notebooks are built. Before they are released, mend this:")
+        for sentence in found:
+            print(f"  {sentence}")
+        raise typer.Exit(1)
+
+
+def _written(root: Path, changed: Iterable[Path]) -> None:
     for path in changed:
         print(f"written: {path.relative_to(root).as_posix()}")
-    print(f"{len(chosen)} built, {len(changed)} files changed.")
+
+
+new = typer.Typer(help="Write the files of a new chapter, or the places of a new exercise.")
+app.add_typer(new, name="new", rich_help_panel=TEACH, no_args_is_help=True)
+
+
+@new.command("chapter")
+def new_chapter(
+    name: Annotated[str, typer.Argument(metavar="NN_topic", help="Its name, such as 11_shapes.")],
+) -> None:
+    """Write the text, the module of exercises and the module of tests of a new chapter."""
+    from course.authoring import new as writer
+    from course.shared import paths
+
+    root = paths.course_root()
+    _written(root, writer.new_chapter(root, name))
+    print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
+
+
+@new.command("exercise")
+def new_exercise(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Its name in check(...): strides-of.")],
+    chapter: Annotated[str, typer.Option(help="Its chapter: 03_memory, 3 or memory.")],
+) -> None:
+    """Write the definition of a new exercise, its place in the text, its rows in the tests."""
+    from course.authoring import new as writer
+    from course.shared import paths
+
+    root = paths.course_root()
+    name = paths.chapter_named(chapter, paths.written_chapters(root))
+    _written(root, writer.new_exercise(root, id, name))
+    print(f"Fill these places in; course build {name} says what is still missing.")
 
 
 @app.command(rich_help_panel=TEACH)
@@ -378,6 +424,73 @@ def extend(
     print(f"{learner} has {days:g} day{'s' * (days != 1)} more.")
 
 
+class Platform(StrEnum):
+    """Where grades go."""
+
+    CANVAS = "canvas"
+    MOODLE = "moodle"
+    GRADESCOPE = "gradescope"
+    CSV = "csv"
+
+
+@app.command(rich_help_panel=TEACH)
+def export(
+    chapter: ChapterName,
+    to: Annotated[Platform, typer.Option(help="The platform whose columns the file has.")],
+    output: Annotated[
+        Path | None, typer.Option(help="By default course/CHAPTER-PLATFORM.csv.")
+    ] = None,
+    identities: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file: who each learner is there, by the platform's columns."),
+    ] = None,
+    column: Annotated[
+        str, typer.Option(help="What the chapter is called there; for Canvas: Name (4711).")
+    ] = "",
+) -> None:
+    """Write the grades of a chapter in the columns of Canvas, Moodle or Gradescope."""
+    from course.authoring.release import nbgrader_config
+    from course.grading import batch
+    from course.grading.export import export as write
+    from course.shared import paths
+
+    root = paths.course_root()
+    name = batch.chapter_in(root, chapter)
+    file = output or root / "course" / f"{name}-{to}.csv"
+    config = nbgrader_config(own=True)
+    open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
+    if open_ones:
+        print(f"Not graded by hand yet, so with fewer points: {', '.join(open_ones)}.")
+    print(file)
+
+
+@app.command(rich_help_panel=TEACH)
+def comment(
+    chapter: ChapterName,
+    exercise: Annotated[str, typer.Argument(metavar="ID", help="The exercise.")],
+    text: Annotated[str, typer.Argument(help="The comment; Markdown, formulas included.")],
+    like: Annotated[str, typer.Option(help="A learner whose answer is wrong in this way.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also in place of other comments by hand.")
+    ] = False,
+) -> None:
+    """Write one comment to all answers that are wrong in the same way."""
+    from course.authoring.release import nbgrader_config
+    from course.grading import batch
+    from course.grading.comments import comment as write
+    from course.shared import paths
+
+    root = paths.course_root()
+    name = batch.chapter_in(root, chapter)
+    config = nbgrader_config(own=True)
+    written, kept = write(root, name, exercise, like, text, replace=replace, config=config)
+    print(f"{len(written)} answers have this comment: {', '.join(written) or 'none'}.")
+    if kept:
+        print(f"They have another one by hand; --replace takes its place: {', '.join(kept)}.")
+    if written:
+        print(f"For the learners: nbgrader generate_feedback {name} --force")
+
+
 @app.command(rich_help_panel=TEACH)
 def report(
     chapter: ChapterName,
@@ -386,11 +499,11 @@ def report(
     ] = False,
 ) -> None:
     """Write a page about the class: what went wrong where, who needs help."""
-    from course.grading import batch, overview_files
+    from course.grading import batch, class_files
     from course.shared import paths
 
     root = paths.course_root()
-    print(overview_files.write(root, batch.chapter_in(root, chapter), names=names))
+    print(class_files.write(root, batch.chapter_in(root, chapter), names=names))
 
 
 @app.command(rich_help_panel=TEACH)

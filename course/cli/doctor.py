@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -88,6 +89,7 @@ def examine(folder: Path, source: Source, read: Read = of_ones_own) -> list[Find
                     kind, it = REPAIRED, f"{it} Graded with the imports that were released."
                 found.append(Finding(kind, f"{matching.named(cell)}: {it}"))
     found += _beside(repaired.cells, source)
+    found += _misplaced(content, repaired.cells, source)
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
     return sorted(found, key=lambda it: order.index(it.kind))
@@ -199,6 +201,28 @@ def _beside(cells: list[Cell], source: Source) -> Iterator[Finding]:
                 f"The cell {name} and a cell of your own both have an answer. The one in the cell "
                 f"{name} is graded: if the other is the right one, copy it there.",
             )
+
+
+def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
+    """Answers in a cell from which grading does not take them: of a check, of another exercise."""
+    released = {cell["id"]: cell for cell in source.released["cells"]}
+    given = {cell["source"].strip() for cell in released.values()}
+    own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
+    for answer in filter(matching.is_answer, cells):
+        stub = released[answer["id"]]
+        if not matching.is_untouched(answer, stub):
+            continue
+        names = "|".join(map(re.escape, matching.defined_names(stub["source"]))) or "(?!)"
+        defines = re.compile(
+            rf"(?m)^(?:[ \t]*(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*[:=](?!=))"
+        )
+        for cell in own:
+            if cell["cell_type"] == "code" and (made := defines.search(cell["source"])):
+                yield Finding(
+                    WRONG,
+                    f"{matching.named(cell)} has {made[0].strip()!r}, which belongs into the cell "
+                    f"{matching.grade_id(answer)}. Move it there: only that cell is graded.",
+                )
 
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:

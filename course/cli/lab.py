@@ -18,6 +18,7 @@ from typing import Any
 from course.cli import copies
 from course.shared import paths
 from course.shared.errors import CourseError
+from course.shared.settings import settings
 
 OWN_MACHINE = "127.0.0.1"
 FIRST_PORT = 8888
@@ -100,17 +101,27 @@ def _prepared(options: list[str]) -> Any:
     """JupyterLab's server, which has found a free port and takes it when its loop runs."""
     from jupyterlab.labapp import LabApp
 
-    server = LabApp.initialize_server(argv=options)
-    server.web_app.settings["page_config_hook"] = _page_config
-    return server
+    return LabApp.initialize_server(argv=options)
 
 
-def _page_config(handler: Any, page_config: dict[str, Any]) -> dict[str, Any]:
-    """JupyterLab's page without nbgrader's tools for instructors, where those are not installed."""
+def page_config(handler: Any, page_config: dict[str, Any]) -> dict[str, Any]:
+    """JupyterLab's page without the tools of nbgrader that a learner has no use for.
+
+    Those for instructors are left out where the extra `teach` is not installed, and Validate, which
+    looks at a notebook before it is submitted, where the exchange has no folder of this course.
+    """
     if find_spec("nh3") is None:  # of the extra `teach` alone
+        tools = [*INSTRUCTOR_TOOLS, *([] if _has_an_exchange() else ["validate-assignment"])]
         disabled = page_config.setdefault("disabledExtensions", [])
-        disabled += [f"@jupyter/nbgrader:{tool}" for tool in INSTRUCTOR_TOOLS]
+        disabled += [f"@jupyter/nbgrader:{tool}" for tool in tools]
     return page_config
+
+
+def _has_an_exchange() -> bool:
+    try:
+        return (paths.course_root() / settings().exchange / settings().course_id).is_dir()
+    except (CourseError, OSError):
+        return False
 
 
 def _first_page(root: Path) -> str:

@@ -1,242 +1,391 @@
 """The exercises of chapter 10, Build your own engine, in the order of its text.
 
-The reference answers of the core stand in `course.engine.parts`, where the engine runs on them.
-Here stand what learners write instead, and the definitions. Data in words: a *graph* is a
-dictionary from names to nodes, and a node a dictionary of its operation, inputs, value and
-requires_grad, or, where only the order matters, a list of inputs.
+The reference answers of the core are the parts of `course.engine`. Here stand what learners write
+instead, and the definitions. A case is a short program on a class `Tensor` that has the learner's
+part, and expressions whose values afterwards are compared.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
-from typing import Any, no_type_check
+from typing import Any
 
-import tensorkit as tk
-from course.engine import parts as parts
-from course.engine.parts import (
-    backward,
-    gradients_of,
-    record,
-    recorded_gradients,
-    sum_to,
-    topological_order,
+import numpy as np
+
+from course import engine
+from course.engine import (
+    Basics,
+    Operations,
+    Writing,
+    grad_mode,
+    no_grad,
+    numbers,
+    propagate,
+    result,
+    sin,
 )
+from course.engine.assembly import tried
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
 
-Graph = parts.Graph
-Uses = dict[str, list[str]]
+
+class Part(Exercise):
+    """A part of the engine, tried among the course's other parts."""
+
+    imports = "from course.engine import grad_mode, no_grad, numbers"
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        program, *looks = args
+        return Seen(tried(answer, self.name, program, tuple(looks)))
+
+    def is_answer(self, answer: Any) -> str | None:
+        if isinstance(self.reference, type) and inspect.isfunction(answer):
+            return (
+                f"`{self.name}` should be a class, and it is a function. Begin the answer cell "
+                f"with `class {self.name}:` and run it again."
+            )
+        return super().is_answer(answer)
+
+    def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
+        program, *looks = args
+        begin = "" if self.name == "no_grad" else f"Tensor = tensor_with({self.name})\n"
+        return "\n".join([f"{begin}{program}", *looks])
 
 
-@exercise("graph-size", points=2, difficulty=2, minutes=4)
-class GraphSize(Prediction):
-    """Predict: how many nodes
-
-    `count(program)` calls `program(x, y)` on two leaves and counts the nodes of the graph
-    afterwards, the two leaves among them. Every answer is a whole number.
-
-    One is done for you:
-
-    ```python
-    count(lambda x, y: x + y)      # 3: x, y, and one addition
-    ```
-    """
-
-    name = "sizes"
-    ask = "Replace each ... by the number of nodes."
-    questions = {
-        "count(lambda x, y: x * y + x)": (
-            "One node for each operation that runs, and the two leaves. Using `x` once more makes "
-            "no new node."
-        ),
-        "count(lambda x, y: x * x)": (
-            "The leaf `y` is in the graph from the start, whether anybody uses it or not."
-        ),
-        "count(lambda x, y: (x + y) * (x + y))": (
-            "The graph holds what ran, not what the formula means: an expression that is written "
-            "twice is computed twice."
-        ),
-        "count(lambda x, y: (lambda s: s * s)(x + y))": (
-            "Here the sum runs once, and its node is used twice."
-        ),
-        "count(lambda x, y: x if 2 > 1 else x * y)": (
-            "Only the branch that is taken runs, and here it has no operation."
-        ),
-        "count(lambda x, y: (x * x) * (x * x))": "Each `x * x` runs when Python comes to it.",
-    }
-    hints = (
-        "Go through the expression as Python does and make a mark at each `+` and each `*` that "
-        "runs. Two more for the leaves.",
-        "`(x + y) * (x + y)` runs three operations: Python does not notice that it has seen "
-        "`x + y` before. With a name for the sum it runs only once.",
-    )
-    usual_mistakes = {
-        "without the leaves": (
-            {
-                "count(lambda x, y: x * y + x)": 2,
-                "count(lambda x, y: x * x)": 1,
-                "count(lambda x, y: (x + y) * (x + y))": 3,
-                "count(lambda x, y: (lambda s: s * s)(x + y))": 2,
-                "count(lambda x, y: x if 2 > 1 else x * y)": 0,
-                "count(lambda x, y: (x * x) * (x * x))": 3,
-            },
-            "You counted the operations. The leaves are nodes too: two more everywhere.",
-        ),
-        "equal parts are one": (
-            {
-                "count(lambda x, y: (x + y) * (x + y))": 4,
-                "count(lambda x, y: (x * x) * (x * x))": 4,
-            },
-            "You took equal expressions for one node. The engine records what runs, and each of "
-            "them runs.",
-        ),
-        "every mention is a node": (
-            {
-                "count(lambda x, y: x * y + x)": 5,
-                "count(lambda x, y: x * x)": 3,
-                "count(lambda x, y: (x + y) * (x + y))": 7,
-                "count(lambda x, y: (lambda s: s * s)(x + y))": 5,
-                "count(lambda x, y: (x * x) * (x * x))": 7,
-            },
-            "You counted every time that a leaf is mentioned. A leaf is one node, however often it "
-            "is used, and both leaves are there from the start.",
-        ),
-        "only the leaves that are used": (
-            {
-                "count(lambda x, y: x * x)": 2,
-                "count(lambda x, y: x if 2 > 1 else x * y)": 1,
-                "count(lambda x, y: (x * x) * (x * x))": 4,
-            },
-            "You left out leaves that nobody uses. `count` puts both into the graph before the "
-            "program runs.",
-        ),
-    }
-
-    def evaluate(self, expression: str) -> Any:
-        from course.engine import count
-
-        return eval(expression, {"count": count})
+def _case(label: str, program: str, *looks: str, weight: float = 1.0, raises: bool = False) -> Case:
+    return case(inspect.cleandoc(program), *looks, label=label, weight=weight, raises=raises)
 
 
-@no_type_check
-def _record_stub(graph, operation, inputs, value):
-    requires_grad = ...  # whether at least one of the inputs does
-    name = f"{operation}{len(graph)}"
-    if not requires_grad:
-        operation, inputs = ...  # nobody asks how it was made: "constant", no inputs
-    graph[name] = ...  # the node: a dictionary with the four entries
-    return name
+def _names_of(part: type) -> tuple[str, ...]:
+    """The methods of a part of the course, by the names under which they are refused."""
+    members = (name for name, each in vars(part).items() if inspect.isfunction(each))
+    return tuple(f"course.engine.{part.__name__}.{name}" for name in members)
 
 
-def _with(graph: Graph, name: str, operation: str, inputs: Any, value: Any, asks: Any) -> str:
-    graph[name] = {
-        "operation": operation,
-        "inputs": inputs,
-        "value": value,
-        "requires_grad": asks,
-    }
-    return name
+class _SharedArray(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.data = np.asarray(data, dtype=np.float64)
 
 
-def _asks(graph: Graph, inputs: list[str]) -> bool:
-    return any(graph[it]["requires_grad"] for it in inputs)
+class _AnyDtype(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.data = np.array(data)
 
 
-def _all_must_ask(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    name = f"{operation}{len(graph)}"
-    asks = all(graph[it]["requires_grad"] for it in inputs)
-    kind, used = (operation, inputs) if asks else ("constant", [])
-    return _with(graph, name, kind, used, value, asks)
+class _NoArray(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.data = data
 
 
-def _history_kept(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    name = f"{operation}{len(graph)}"
-    return _with(graph, name, operation, inputs, value, _asks(graph, inputs))
+class _GradientOfZeros(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.grad = np.zeros(self.data.shape)
 
 
-def _asks_the_tensor(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    name = f"{operation}{len(graph)}"
-    return _with(graph, name, "constant", [], value, value.requires_grad)
+class _NeverAsked(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data)
 
 
-def _always_asks(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    return _with(graph, f"{operation}{len(graph)}", operation, inputs, value, True)
+class _AlwaysAsked(Basics):
+    def __init__(self, data, requires_grad=True):
+        super().__init__(data, True)
 
 
-def _named_by_operation(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    name = record(graph, operation, inputs, value)
-    graph[operation] = graph.pop(name)
-    return operation
+class _ZeroNumbers(Basics):
+    def zero_grad(self):
+        self.grad = np.zeros(self.data.shape)
 
 
-def _nodes_as_inputs(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    name = record(graph, operation, inputs, value)
-    graph[name]["inputs"] = [graph[it]["value"] for it in graph[name]["inputs"]]
-    return name
+class _NoInit:
+    def zero_grad(self):
+        self.grad = None
 
 
-def _node_returned(graph: Graph, operation: str, inputs: list[str], value: Any) -> Any:
-    return graph[record(graph, operation, inputs, value)]
+class _SelfForgotten:
+    def __init__(data, requires_grad=False):
+        self.data = np.array(data, dtype=np.float64)  # noqa: F821
+
+    def zero_grad(self):
+        self.grad = None
 
 
-def _each_source_once(graph: Graph, operation: str, inputs: list[str], value: Any) -> str:
-    return record(graph, operation, list(dict.fromkeys(inputs)), value)
+_SelfForgotten.__init__.__qualname__ = "Basics.__init__"  # as Python's error names it
 
 
-def _leaves(**values: tk.Tensor) -> Graph:
-    """A graph of leaves; what ends with an underscore is a constant."""
-    graph: Graph = {}
-    for name, value in values.items():
-        parts.leaf(graph, name.rstrip("_"), value, requires_grad=not name.endswith("_"))
-    return graph
+class _NotKept(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data)
+        del self.requires_grad
+
+
+class _TheCounter(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.number = numbers
+
+
+class _NumberOfZero(Basics):
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.number = 0
 
 
 @exercise(
-    "record-node",
-    answer=record,
-    stub=_record_stub,
-    kind="complete",
-    points=3,
+    "own-tensor",
+    answer=Basics,
+    points=2,
     difficulty=2,
-    minutes=6,
-    without=("course.engine.parts.record",),
+    minutes=5,
+    without=_names_of(Basics),
 )
-class RecordNode(Exercise):
-    """Remember how it was made
+class OwnTensor(Part):
+    """A tensor of your own
 
-    After an operation has run, its result becomes a node of the graph. Fill the three gaps.
+    Write the class from the beginning: `__init__`, which makes a tensor from numbers, and
+    `zero_grad`, which sets its gradient back to None.
 
-    **Input:** `graph`, a dictionary from names to nodes; `operation`, the name of the operation,
-    such as `"mul"`; `inputs`, the names of the nodes it was applied to; `value`, its result.
+    **Input of `__init__`:** `self`, the new tensor; `data`, a number, a list or an array;
+    `requires_grad`, False unless somebody says otherwise.
 
-    **Output:** the name of the new node: the operation and the number of nodes that were there
-    before. The graph has the new node under this name, a dictionary with four entries:
-    `"operation"`, `"inputs"` (the list of names), `"value"`, `"requires_grad"` (True if at least
-    one of the inputs requires grad). If none does, the node is a constant: its operation is
-    `"constant"`, its inputs an empty list.
+    **What `__init__` sets:** these eight attributes of `self`.
+
+    | Attribute | At the beginning |
+    |---|---|
+    | `data` | the numbers in an array of its own, with the dtype `np.float64` |
+    | `requires_grad` | as given |
+    | `grad` | None |
+    | `inputs` | `()` |
+    | `formula` | None |
+    | `saved` | `[]` |
+    | `version` | 0 |
+    | `number` | `next(numbers)` |
+
+    "Of its own" means: whoever writes into `data` later does not change the tensor. No numbers at
+    all, `Tensor([])`, make an empty array.
 
     ```python
-    graph = {}
-    graph["x"] = {
-        "operation": "leaf",
-        "inputs": [],
-        "value": tk.tensor(2.0),
-        "requires_grad": True,
-    }
-    record(graph, "mul", ["x", "x"], tk.tensor(4.0))
-    # "mul1"
-    graph["mul1"]["inputs"]
-    # ["x", "x"]
+    Tensor = tensor_with(Basics)
+    x = Tensor([1, 2], requires_grad=True)
+    x.data, x.requires_grad, x.grad
+    # (array([1., 2.]), True, None)
     ```
     """
 
-    changes_arguments = True
     hints = (
-        'Each name in `inputs` leads to a node, `graph[it]`, and its entry `"requires_grad"` is '
-        "True or False. Python's `any` tells whether one of several is True.",
-        'The constant is two values for two names: `operation, inputs = "constant", []`.',
-        'The node: `{"operation": operation, "inputs": inputs, "value": value, "requires_grad": '
-        "requires_grad}`.",
+        "A method is a function inside of the class: `def __init__(self, data, "
+        "requires_grad=False):`. In its body each attribute is a line, as `self.grad = None`.",
+        "`np.array(data, dtype=np.float64)` always makes a new array. `np.asarray` hands back the "
+        "one that it got, if the dtype is right already.",
+        "The second method has one line: `def zero_grad(self):` and `self.grad = None`.",
+    )
+    usual_mistakes = {
+        "the caller's array": (
+            _SharedArray,
+            "Your tensor and the caller share an array: a write into one shows in the other. "
+            "`np.array` copies, `np.asarray` does not.",
+        ),
+        "whole numbers": (
+            _AnyDtype,
+            "The dtype is the one of the numbers that came: whole numbers stay whole. Ask for "
+            "`dtype=np.float64`.",
+        ),
+        "no array": (
+            _NoArray,
+            "`data` is kept as it came. Make an array of it: `np.array(data, dtype=np.float64)`.",
+        ),
+        "a gradient of zeros": (
+            _GradientOfZeros,
+            "Your tensor begins with a gradient of zeros. None says that no backward came by yet.",
+        ),
+        "never asked": (
+            _NeverAsked,
+            "`requires_grad` is False even where True was given. Keep the argument in "
+            "`self.requires_grad`.",
+        ),
+        "always asked": (
+            _AlwaysAsked,
+            "`requires_grad` is True even where nobody asked for it. Its default is False.",
+        ),
+        "zeros instead of None": (
+            _ZeroNumbers,
+            "`zero_grad` leaves zeros. Set `self.grad` to None, as PyTorch does since version 2.0.",
+        ),
+        "no __init__": (
+            _NoInit,
+            "Python finds no `__init__`. It has two underscores on either side, and stands inside "
+            "of the class.",
+        ),
+        "self forgotten": (
+            _SelfForgotten,
+            "`self` is missing. It is the first parameter of every method: "
+            "`def __init__(self, data, requires_grad=False):`.",
+        ),
+        "not kept": (
+            _NotKept,
+            "The tensor has no attribute `requires_grad`. Write `self.requires_grad = "
+            "requires_grad`; without `self.` the name is gone when `__init__` ends.",
+        ),
+        "the counter": (
+            _TheCounter,
+            "You keep the counter itself. `next(numbers)` takes the next number out of it.",
+        ),
+        "one number for all": (
+            _NumberOfZero,
+            "All of your tensors have the same `number`. `next(numbers)` gives each the next one.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        a, b, c = (draw.floats(3, 1, 9) for _ in range(3))
+        n, m = draw.integers(3, 2, 99), draw.integers(2, 2, 99)
+        noted = ("x.inputs", "x.formula", "x.saved", "x.version")
+        yield _case("three numbers", f"x = Tensor({a})", "x.data", "x.requires_grad", "x.grad")
+        yield _case(
+            "one that requires grad",
+            f"x = Tensor({b}, requires_grad=True)",
+            "x.data",
+            "x.requires_grad",
+            "x.grad",
+        )
+        yield _case("what is noted", f"x = Tensor({c})", *noted)
+        yield _case("whole numbers", f"x = Tensor({n})", "x.data")
+        yield _case("rows of whole numbers", f"x = Tensor([{m}, {n[:2]}])", "x.data")
+        yield _case(
+            "an array that is written into",
+            f"numbers = np.array({a})\nx = Tensor(numbers)\nnumbers[0] = 0.0",
+            "x.data",
+        )
+        yield _case(
+            "a tensor that is written into",
+            f"numbers = np.array({b})\nx = Tensor(numbers)\nx.data[1] = 0.0",
+            "numbers",
+        )
+        yield _case(
+            "the younger of two",
+            f"x = Tensor({a})\ny = Tensor({b})",
+            "y.number > x.number",
+        )
+        yield _case(
+            "youngest of four", f"x = Tensor({c})\ny = x * 2.0 + 1.0", "y.number - x.number > 2"
+        )
+        yield _case(
+            "a gradient set back",
+            f"x = Tensor({a}, requires_grad=True)\nx.grad = Tensor({b})\nx.zero_grad()",
+            "x.grad",
+        )
+        yield _case(
+            "set back after backward",
+            f"x = Tensor({c}, requires_grad=True)\n(x * x).sum().backward()\nx.zero_grad()",
+            "x.grad",
+            "x.data",
+        )
+        yield _case("a single number (0-d)", f"x = Tensor({a[0]})", "x.data", "x.requires_grad")
+        yield _case("no numbers (empty)", "x = Tensor([])", "x.data", "x.grad")
+
+
+def _recorded(self: Any, data: Any, inputs: Any, formula: Any, saved: Any) -> Any:
+    new = type(self)(data)
+    new.requires_grad, new.inputs, new.formula = True, tuple(inputs), formula
+    new.saved = [(each, each.version) for each in saved]
+    return new
+
+
+def _all_must_ask(self, data, inputs, formula, saved=()):
+    asked = grad_mode.enabled and all(each.requires_grad for each in inputs)
+    return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
+
+
+def _only_self(self, data, inputs, formula, saved=()):
+    asked = grad_mode.enabled and inputs[0].requires_grad
+    return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
+
+
+def _always_recorded(self, data, inputs, formula, saved=()):
+    return _recorded(self, data, inputs, formula, saved)
+
+
+def _without_the_mode(self, data, inputs, formula, saved=()):
+    asked = any(each.requires_grad for each in inputs)
+    return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
+
+
+def _constants_with_history(self, data, inputs, formula, saved=()):
+    new = _recorded(self, data, inputs, formula, saved)
+    new.requires_grad = grad_mode.enabled and any(each.requires_grad for each in inputs)
+    return new
+
+
+def _without_versions(self, data, inputs, formula, saved=()):
+    new = result(self, data, inputs, formula, saved)
+    new.saved = [each for each, _ in new.saved]
+    return new
+
+
+def _all_saved(self, data, inputs, formula, saved=()):
+    return result(self, data, inputs, formula, inputs)
+
+
+def _none_saved(self, data, inputs, formula, saved=()):
+    return result(self, data, inputs, formula)
+
+
+def _no_requires_grad(self, data, inputs, formula, saved=()):
+    new = result(self, data, inputs, formula, saved)
+    new.requires_grad = False
+    return new
+
+
+@exercise(
+    "record-result",
+    answer=result,
+    points=3,
+    difficulty=3,
+    minutes=7,
+    without=("course.engine.result",),
+)
+class RecordResult(Part):
+    """Remember how it was made
+
+    Every operation computes its numbers and hands them to `result`. Write this method: it makes the
+    new tensor, and notes its history if that will be needed.
+
+    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result;
+    `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
+    tensors whose numbers the formula will read.
+
+    **Output:** a new tensor, `type(self)(data)`. If recording is on, `grad_mode.enabled`, *and* at
+    least one of the inputs requires grad, four of its attributes are set:
+
+    | Attribute | Value |
+    |---|---|
+    | `requires_grad` | True |
+    | `inputs` | the inputs, a tuple |
+    | `formula` | the formula |
+    | `saved` | a list of pairs, each a tensor of `saved` and its `version` now |
+
+    Otherwise the new tensor stays as it is: a constant, which remembers nothing.
+
+    ```python
+    Tensor = tensor_with(result)
+    x = Tensor(3.0, requires_grad=True)
+    y = x * 2.0
+    y.data, y.requires_grad, y.inputs[0] is x
+    # (array(6.), True, True)
+    ```
+    """
+
+    hints = (
+        "Make the tensor first, `new = type(self)(data)`, and return it at the end. Between the "
+        "two stands one `if` with four lines.",
+        "`any(each.requires_grad for each in inputs)` is True if at least one of them requires "
+        "grad. Both conditions must hold: `grad_mode.enabled and any(...)`.",
+        "The pairs: `[(each, each.version) for each in saved]`.",
     )
     usual_mistakes = {
         "all must ask": (
@@ -244,1153 +393,1588 @@ class RecordNode(Exercise):
             "You ask whether all of the inputs require grad. One is enough: a product of a weight "
             "and a constant has a gradient. Use `any`.",
         ),
-        "the history is kept": (
-            _history_kept,
-            "Where no input requires grad the node still knows how it was made. Make it a "
-            "constant without inputs: no gradient will ever go there.",
+        "only the first input": (
+            _only_self,
+            "You look at the first input alone. In `c * x` it is the second that requires grad.",
         ),
-        "asks the tensor": (
-            _asks_the_tensor,
-            "Everything is a constant in your graph. A tensor knows nothing of this engine, so "
-            "`value.requires_grad` says nothing: look it up in the nodes of the inputs.",
+        "always recorded": (
+            _always_recorded,
+            "Every result of yours is recorded. What is made of constants alone is a constant.",
         ),
-        "everything asks": (
-            _always_asks,
-            "Every node of yours requires grad. Look it up in the inputs: what is made of "
-            "constants is a constant.",
+        "the mode is not looked at": (
+            _without_the_mode,
+            "Inside `with no_grad():` your results still remember. Look at `grad_mode.enabled`, "
+            "too.",
         ),
-        "two of the same name": (
-            _named_by_operation,
-            "The operation alone is no name: the second product would replace the first. Put the "
-            "number of nodes behind it.",
+        "constants with a history": (
+            _constants_with_history,
+            "`requires_grad` is right, but a constant of yours keeps its inputs, and with them all "
+            "their memory. Set the four attributes in the `if`, all together.",
         ),
-        "values as inputs": (
-            _nodes_as_inputs,
-            "The inputs of your node are tensors. Keep their names: backward must find the nodes "
-            "that they came from.",
+        "no version": (
+            _without_versions,
+            "`saved` holds tensors alone. Keep pairs of the tensor and its version: later the two "
+            "are compared.",
         ),
-        "the node comes back": (
-            _node_returned,
-            "You return the node. Return its name, by which the next operation will call it.",
+        "all inputs saved": (
+            _all_saved,
+            "You save all inputs. Save those in `saved`: the formula of `+` reads no numbers, so "
+            "nothing needs to be kept for it.",
         ),
-        "each input once": (
-            _each_source_once,
-            "An input that is used twice stands in your list once. Keep both: `x * x` sends two "
-            "gradients to `x`.",
+        "nothing saved": (
+            _none_saved,
+            "`saved` stays empty. Keep a pair for each tensor of the argument `saved`.",
         ),
-    }
-
-    def cases(self, draw: Draw) -> Iterator[Case]:
-        x, y = (tk.tensor(draw.floats(3, 1, 9)) for _ in range(2))
-        yield case(_leaves(x=x), "mul", ["x", "x"], x * x, label="a square")
-        yield case(_leaves(x=x, y=y), "add", ["x", "y"], x + y, label="two leaves")
-        yield case(_leaves(x=x, c_=y), "mul", ["x", "c"], x * y, label="a leaf and a constant")
-        yield case(_leaves(x=x, c_=y), "add", ["c", "x"], y + x, label="a constant and a leaf")
-        yield case(_leaves(c_=x, d_=y), "add", ["c", "d"], x + y, label="two constants")
-        yield case(_leaves(c_=x), "mul", ["c", "c"], x * x, label="a constant squared")
-        graph = _leaves(x=x, c_=y)
-        product = parts.apply(graph, "mul", ["x", "c"])
-        value = graph[product]["value"]
-        yield case(graph, "mul", [product, "x"], value * x, label="a second product")
-        twice = _leaves(x=tk.tensor(draw.number(1, 9)))
-        value = twice[parts.apply(twice, "add", ["x", "x"])]["value"]
-        yield case(twice, "add", ["add1", "add1"], value * 2, label="a node used twice")
-        none = tk.zeros(0, 3)
-        yield case(_leaves(x=none), "tanh", ["x"], none.tanh(), label="no elements (empty)")
-
-    def run(self, answer: Any, *args: Any) -> Any:
-        """The name, the names that are new in the graph, and the entries of the new node."""
-        graph, operation, inputs, value = args
-        before = list(graph)
-        name = answer(graph, operation, inputs, value)
-        new = [it for it in graph if it not in before]
-        node = graph[new[0]] if new else {}
-        entries = node if isinstance(node, dict) else {"the new node": node}
-        return {"returned": name, "names of new nodes": new, **entries}
-
-    def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
-        graph, operation, inputs, value = args
-        return f"record(graph, {operation!r}, {inputs}, {show(value)}), where {_told(graph, show)}"
-
-
-def _told(graph: Graph, show: Any) -> str:
-    """The nodes of a graph in words."""
-    said = []
-    for name, node in graph.items():
-        kind = "leaf" if node["requires_grad"] else "constant"
-        what = f"{node['operation']} of {node['inputs']}" if node["inputs"] else f"a {kind}"
-        said.append(f"{name} is {what}, {show(node['value'])}")
-    return "; ".join(said)
-
-
-def _own_recursion(graph: Uses, root: str) -> list[str]:
-    finished: list[str] = []
-    seen = set()
-
-    def visit(node: str) -> None:
-        if node in seen:
-            return
-        seen.add(node)
-        for source in graph[node]:
-            visit(source)
-        finished.append(node)
-
-    visit(root)
-    return finished[::-1]
-
-
-def _as_they_come_off(graph: Uses, root: str) -> list[str]:
-    order: list[str] = []
-    seen: set[str] = set()
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            order.append(node)
-            waiting += graph[node]
-    return order
-
-
-def _rows(graph: Uses, root: str) -> list[str]:
-    order, seen = [root], {root}
-    for node in order:  # grows while it is walked
-        for source in graph[node]:
-            if source not in seen:
-                seen.add(source)
-                order.append(source)
-    return order
-
-
-def _by_count(graph: Uses, root: str, uses: dict[str, int]) -> list[str]:
-    order = []
-    ready = [root]
-    while ready:
-        node = ready.pop()
-        order.append(node)
-        for source in graph[node]:
-            uses[source] -= 1
-            if uses[source] == 0:
-                ready.append(source)
-    return order
-
-
-def _users_counted(graph: Uses, root: str) -> list[str]:
-    reached = topological_order(graph, root)
-    uses = dict.fromkeys(reached, 0)
-    for node in reached:
-        for source in set(graph[node]):
-            uses[source] += 1
-    return _by_count(graph, root, uses)
-
-
-def _all_counted(graph: Uses, root: str) -> list[str]:
-    uses = dict.fromkeys(graph, 0)
-    for sources in graph.values():
-        for source in sources:
-            uses[source] += 1
-    return _by_count(graph, root, uses)
-
-
-def _inputs_first(graph: Uses, root: str) -> list[str]:
-    return topological_order(graph, root)[::-1]
-
-
-MUST_WAIT: Uses = {"a": [], "b": ["a"], "loss": ["a", "b"]}
-LONG_AND_SHORT: Uses = {"a": ["x"], "b": ["a", "a"], "c": ["b"], "loss": ["x", "c"], "x": []}
-BLOCKS: Uses = {
-    "add1": ["x", "mul1"],
-    "add2": ["add1", "mul2"],
-    "loss": ["add2"],
-    "mul1": ["x", "x"],
-    "mul2": ["add1", "add1"],
-    "x": [],
-}
-SQUARE: Uses = {"loss": ["u", "v"], "u": ["x", "x"], "v": ["w"], "w": ["x"], "x": []}
-SQUARES: Uses = {
-    "loss": ["s", "u"],
-    "s": ["x", "x"],
-    "t": ["x", "x"],
-    "u": ["t", "v"],
-    "v": ["w"],
-    "w": ["x"],
-    "x": [],
-}
-DEEP = 1200
-RIGHT = "a right order"
-
-
-def _mirrored(graph: Uses) -> Uses:
-    return {name: inputs[::-1] for name, inputs in graph.items()}
-
-
-def _renamed(draw: Draw, graph: Uses, root: str) -> tuple[Uses, str]:
-    """The same graph and its root, with drawn numbers in the names."""
-    numbers = draw.distinct(len(graph), 1, 99)
-    new = {it: it.rstrip("0123456789") + str(n) for it, n in zip(graph, numbers, strict=True)}
-    return {new[it]: [new[one] for one in inputs] for it, inputs in graph.items()}, new[root]
-
-
-def _made(graph: Uses | tuple[int, ...]) -> Uses:
-    """A graph, or of (n, back, ...) one of n + 1 nodes with inputs that lie so far back."""
-    if isinstance(graph, dict):
-        return graph
-    n, *back = graph
-    made = {f"n{i}": [f"n{i - it}" for it in back if it <= i] for i in range(n + 1)}
-    return dict(sorted(made.items()))
-
-
-@exercise(
-    "deep-order",
-    answer=topological_order,
-    points=3,
-    difficulty=4,
-    minutes=8,
-    without=("course.engine.parts.topological_order",),
-)
-class DeepOrder(Exercise):
-    """An order without recursion
-
-    The recursive search finds an order, and dies in a graph that is deeper than Python lets
-    functions call each other, about 1,000 levels. Find an order without recursion, for graphs of
-    any depth.
-
-    **Input:** `graph`, a dictionary from the name of each node to a list of the names of its
-    inputs, where a name may stand twice; `root`, the name of the node at which backward begins.
-
-    **Output:** a list of the names of all nodes that can be reached from `root`, each once, each
-    after all the nodes of the list that have it as an input. If several orders are right, any will
-    do.
-
-    ```python
-    topological_order({"loss": ["a", "b"], "b": ["a"], "a": []}, "loss")
-    # ["loss", "b", "a"]: "a" must wait for "b"
-    ```
-
-    Your function runs inside tensorkit below.
-    """
-
-    hints = (
-        "Count first, for every node that can be reached, how often the others use it. A node may "
-        "come as soon as all of its uses have come.",
-        "Two loops. The first walks from the root with a list of nodes still to visit, and adds 1 "
-        "to `uses[source]` for each use. The second begins with `ready = [root]`: it takes a node, "
-        "writes it down, and takes 1 off for each of its inputs.",
-        "In the second loop an input whose count has come to 0 goes into `ready`. Count a node "
-        "that uses another twice as two uses, in both loops.",
-    )
-    usual_mistakes = {
-        "recursion": (
-            _own_recursion,
-            "The order is right where the graph is flat. In a deep graph your function calls "
-            "itself too often, and Python stops it. Use a loop with a list of your own.",
-        ),
-        "as they come off the list": (
-            _as_they_come_off,
-            "You write a node down when it comes off the list of waiting nodes. It may have a "
-            "longer way still to come. Count its uses, and let it wait for the last one.",
-        ),
-        "level by level": (
-            _rows,
-            "You go level by level, so a node near along one way and far along another comes too "
-            "early. Count its uses, and let it wait for the last one.",
-        ),
-        "users instead of uses": (
-            _users_counted,
-            "You count how many nodes use a node. One that uses it twice counts two: you take off "
-            "two later. So yours comes too early, or never.",
-        ),
-        "uses that are not reached": (
-            _all_counted,
-            "You count the uses of the whole graph. Nodes that the root does not reach will never "
-            "take their count off, so some of yours never become ready. Count from the root.",
-        ),
-        "inputs first": (
-            _inputs_first,
-            "This is the order of the forward pass, inputs first. Backward goes the other way.",
+        "requires_grad not set": (
+            _no_requires_grad,
+            "The history is there, but `requires_grad` is False, so nobody will follow it.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def named(graph: Uses, root: str = "loss") -> tuple[Uses, str]:
-            return _renamed(draw, graph, root)
-
-        yield case(MUST_WAIT, "loss", label="a node that must wait")
-        yield case(_mirrored(MUST_WAIT), "loss", label="the same, inputs the other way round")
-        yield case(*named({"x": [], "y": ["x", "x"]}, "y"), label="an input used twice")
-        yield case(*named(LONG_AND_SHORT), label="a long way and a short way")
-        yield case(*named(_mirrored(LONG_AND_SHORT)), label="a short way and a long way")
-        yield case(*named(BLOCKS), label="two shortcuts")
-        yield case(*named(_mirrored(BLOCKS)), label="two shortcuts, mirrored")
-        yield case(*named(SQUARES), label="two squares and a longer way")
-        yield case(*named(_mirrored(SQUARES)), label="a longer way and two squares")
-        yield case(*named(SQUARE), label="a square and a longer way")
-        yield case(*named(_mirrored(SQUARE)), label="a longer way and a square")
-        aside = {"above": ["aside", "x"], "aside": ["c"], **LONG_AND_SHORT}
-        yield case(*named(aside), label="nodes that are not reached")
-        yield case(*named({"above": ["x"], **BLOCKS}, "add2"), label="a root in the middle")
-        yield case(*named({"alone": []}, "alone"), label="a single node (size 1)")
-        n = draw.integer(DEEP, DEEP + 50)
-        yield case((n, 1), f"n{n}", label="a chain of 1,200 nodes", weight=3)
-        yield case((2 * n, 2, 1), f"n{2 * n}", label="2,400 nodes with shortcuts", weight=6)
-
-    def run(self, answer: Any, *args: Any) -> Any:
-        """Whether the order is a right one, and if not what is wrong with it."""
-        graph, root = args
-        order = answer(_made(graph), root)
-        return order if order is None else _judged(order, _made(graph), root)
-
-    def expected(self, *args: Any) -> Any:
-        return RIGHT
-
-    def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
-        graph, root = args
-        shown = graph if isinstance(graph, dict) else "graph"
-        return f"topological_order({shown}, {root!r})"
-
-    def advice(self, *args: Any) -> str | None:
-        if isinstance(args[0], dict):
-            return None
-        return "This graph is more than 1,000 levels deep: walk it with a loop, not with recursion."
+        a, b = (draw.floats(2, 2, 9) for _ in range(2))
+        leaf, other = f"x = Tensor({a}, requires_grad=True)", f"Tensor({b}, requires_grad=True)"
+        looks = "z.requires_grad", "len(z.inputs)", "z.formula is None", "len(z.saved)"
+        yield _case("two that require grad", f"{leaf}\ny = {other}\nz = x * y", "z.data", *looks)
+        yield _case("its inputs", f"{leaf}\nz = x * x", "[each is x for each in z.inputs]")
+        yield _case("a leaf and a constant", f"{leaf}\nz = x * Tensor({b})", *looks)
+        yield _case("a constant and a leaf", f"{leaf}\nz = Tensor({b}) * x", *looks)
+        yield _case("a constant plus a leaf", f"{leaf}\nz = Tensor({b}) + x", *looks)
+        yield _case("two constants", f"z = Tensor({a}) * Tensor({b})", "z.data", *looks)
+        yield _case("a constant alone", f"z = Tensor({a}).relu()", "z.data", *looks)
+        yield _case("without recording", f"{leaf}\nwith no_grad():\n    z = x * 2.0", *looks)
+        yield _case("a sum without recording", f"{leaf}\nwith no_grad():\n    z = x.sum()", *looks)
+        yield _case("nothing is saved", f"{leaf}\nz = x + {other}", "z.saved", *looks[:3])
+        yield _case("nothing is saved for relu", f"{leaf}\nz = x.relu()", "z.saved", "z.data")
+        write = f"with no_grad():\n    x.sub_(Tensor({b}))"
+        pairs = "[(each is x, version) for each, version in z.saved]"
+        yield _case("versions", f"{leaf}\nz = x * x", pairs)
+        yield _case("versions after a write", f"{leaf}\n{write}\nz = x * x", pairs)
+        yield _case(
+            "versions of two",
+            f"{leaf}\ny = {other}\nwith no_grad():\n    y.sub_(x)\nz = x * y",
+            "[(each is x, each is y, version) for each, version in z.saved]",
+        )
+        yield _case("gradients", f"{leaf}\n(x * x * {b[0]}).sum().backward()", "x.grad.data")
+        yield _case(
+            "a single number (0-d)",
+            f"x = Tensor({a[0]}, requires_grad=True)\nz = x * x\nz.backward()",
+            "z.data",
+            "x.grad.data",
+        )
 
 
-def _judged(order: Any, graph: Uses, root: str) -> str:
-    """RIGHT, or a sentence about the first fault of an order."""
-    if not isinstance(order, list | tuple) or not all(type(it) is str for it in order):
-        return "no list of names"
-    text = ", ".join(order[:8]) + (", ..." if len(order) > 8 else "")
-    place = {name: position for position, name in enumerate(order)}
-    if root not in place:
-        return f"{text}: the root {root!r} is missing"
-    reached = {root}.union(*(graph.get(name, ()) for name in order))
-    for name in order:
-        if name not in reached:
-            return f"{text}: {name!r} has no place there, {root!r} does not reach it"
-        for source in graph[name]:
-            if source not in place:
-                return f"{text}: {source!r} is missing, an input of {name!r}"
-            if place[source] < place[name]:
-                return f"{text}: {source!r} comes before {name!r}, which uses it"
-    twice = len(place) < len(order)
-    return f"{text}: a name stands there twice" if twice else RIGHT
+class _Program(Operations):
+    def __add__(self, other):
+        other = self.as_tensor(other)
+        return self.result(
+            self.data + other.data,
+            (self, other),
+            lambda g: (g, g),
+        )
+
+    def __mul__(self, other):
+        other = self.as_tensor(other)
+        return self.result(
+            self.data * other.data,
+            (self, other),
+            lambda g: ...,  # a tuple: the gradient of self, the gradient of other
+            saved=(self, other),
+        )
+
+    def __matmul__(self, other):
+        other = self.as_tensor(other)
+        return ...  # as in __mul__, with the numbers self.data @ other.data
+
+    def relu(self):
+        positive = self.data > 0
+        return ...  # the numbers, (self,), a formula that gives a tuple of one gradient
+
+    def sum(self):
+        ones = np.ones(self.data.shape)
+        return ...  # the numbers self.data.sum(), (self,), a formula with ones in it
 
 
-def _without_upstream(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    return gradients_of(operation, tk.ones_like(upstream), inputs, out)
+def _product(self, other, formula):
+    other = self.as_tensor(other)
+    both = (self, other)
+    return self.result(self.data * other.data, both, lambda g: formula(g, *both), saved=both)
 
 
-def _own_factor(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "mul":
-        return gradients_of(operation, upstream, inputs, out)
-    return [upstream * inputs[0], upstream * inputs[1]]
+def _matrix_product(self, other, formula):
+    other = self.as_tensor(other)
+    both = (self, other)
+    return self.result(self.data @ other.data, both, lambda g: formula(g, *both), saved=both)
 
 
-def _factors_swapped(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "matmul":
-        return gradients_of(operation, upstream, inputs, out)
-    a, b = inputs
-    return [b.T @ upstream, upstream @ a.T]
+class _OwnFactor(Operations):
+    def __mul__(self, other):
+        return _product(self, other, lambda g, a, b: (g * a, g * b))
 
 
-def _not_transposed(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "matmul":
-        return gradients_of(operation, upstream, inputs, out)
-    a, b = inputs
-    return [upstream @ b, a @ upstream]
+class _WithoutUpstream(Operations):
+    def __mul__(self, other):
+        return _product(self, other, lambda g, a, b: (b, a))
 
 
-def _not_stretched(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "sum":
-        return gradients_of(operation, upstream, inputs, out)
-    return [upstream]
+class _NumbersInFormulas(Operations):
+    def __mul__(self, other):
+        return _product(self, other, lambda g, a, b: (g * b.data, g * a.data))
 
 
-def _all_ones(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "sum":
-        return gradients_of(operation, upstream, inputs, out)
-    return [tk.ones_like(inputs[0])]
+class _ArraysInFormulas(Operations):
+    def __mul__(self, other):
+        return _product(self, other, lambda g, a, b: (g.data * b.data, g.data * a.data))
 
 
-def _tanh_of_the_input(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "tanh":
-        return gradients_of(operation, upstream, inputs, out)
-    return [upstream * (1 - inputs[0] * inputs[0])]
+class _NotTransposed(Operations):
+    def __matmul__(self, other):
+        return _matrix_product(self, other, lambda g, a, b: (g @ b, a @ g))
 
 
-def _tanh_without_a_square(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "tanh":
-        return gradients_of(operation, upstream, inputs, out)
-    return [upstream * (1 - out)]
+class _FactorsSwapped(Operations):
+    def __matmul__(self, other):
+        return _matrix_product(self, other, lambda g, a, b: (b.T @ g, g @ a.T))
 
 
-def _no_list(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    found = gradients_of(operation, upstream, inputs, out)
-    return found[0] if len(found) == 1 else found
+class _ElementByElement(Operations):
+    def __matmul__(self, other):
+        return _matrix_product(self, other, lambda g, a, b: (g * b, g * a))
 
 
-def _one_for_both(operation: str, upstream: Any, inputs: Any, out: Any) -> Any:
-    if operation != "add":
-        return gradients_of(operation, upstream, inputs, out)
-    return [upstream]
+class _ReluPassesAll(Operations):
+    def relu(self):
+        return self.result(np.maximum(self.data, 0.0), (self,), lambda g: (g,))
+
+
+class _ReluOfGradient(Operations):
+    def relu(self):
+        return self.result(np.maximum(self.data, 0.0), (self,), lambda g: (g.relu(),))
+
+
+class _SlopeAtZero(Operations):
+    def relu(self):
+        positive = self.data >= 0
+        return self.result(np.maximum(self.data, 0.0), (self,), lambda g: (g * positive,))
+
+
+class _ReluWithoutTuple(Operations):
+    def relu(self):
+        positive = self.data > 0
+        return self.result(np.maximum(self.data, 0.0), (self,), lambda g: g * positive)
+
+
+class _ReluInputsNoTuple(Operations):
+    def relu(self):
+        positive = self.data > 0
+        return self.result(np.maximum(self.data, 0.0), self, lambda g: (g * positive,))
+
+
+class _SumWithoutTuple(Operations):
+    def sum(self):
+        ones = np.ones(self.data.shape)
+        return self.result(self.data.sum(), (self,), lambda g: g * ones)
+
+
+class _SumInputsNoTuple(Operations):
+    def sum(self):
+        ones = np.ones(self.data.shape)
+        return self.result(self.data.sum(), self, lambda g: (g * ones,))
+
+
+class _SumOfArray(Operations):
+    def sum(self):
+        return self.data.sum()
+
+
+class _ReluOfArray(Operations):
+    def relu(self):
+        return np.maximum(self.data, 0.0)
+
+
+class _TransposeCalled(Operations):
+    def __matmul__(self, other):
+        return _matrix_product(self, other, lambda g, a, b: (g @ b.T(), a.T() @ g))
+
+
+class _ReluIsAMask(Operations):
+    def relu(self):
+        positive = self.data > 0
+        return self.result(positive, (self,), lambda g: (g * positive,))
+
+
+class _SumNotStretched(Operations):
+    def sum(self):
+        return self.result(self.data.sum(), (self,), lambda g: (g,))
+
+
+class _SumOnlyOnes(Operations):
+    def sum(self):
+        ones = self.as_tensor(np.ones(self.data.shape))
+        return self.result(self.data.sum(), (self,), lambda g: (ones,))
+
+
+class _SumIsAMean(Operations):
+    def sum(self):
+        ones = np.ones(self.data.shape) / max(self.data.size, 1)
+        numbers = self.data.sum() / max(self.data.size, 1)
+        return self.result(numbers, (self,), lambda g: (g * ones,))
+
+
+class _NothingSaved(Operations):
+    def __mul__(self, other):
+        other = self.as_tensor(other)
+        both = (self, other)
+        return self.result(self.data * other.data, both, lambda g: (g * other, g * self))
+
+    def __matmul__(self, other):
+        other = self.as_tensor(other)
+        both = (self, other)
+        return self.result(self.data @ other.data, both, lambda g: (g @ other.T, self.T @ g))
 
 
 @exercise(
-    "five-formulas",
-    answer=gradients_of,
+    "own-operations",
+    answer=Operations,
+    stub=_Program,
+    kind="complete",
     points=4,
     difficulty=3,
-    minutes=8,
-    without=("course.engine.parts.gradients_of",),
+    minutes=9,
+    without=_names_of(Operations),
 )
-class FiveFormulas(Exercise):
+class OwnOperations(Part):
     """Five operations
 
-    What does each node pass on? Write the formulas of `add`, `mul`, `matmul`, `sum` and `tanh`.
+    Give the class its operations: `+`, `*`, `@`, `relu()` and `sum()`. Each computes its numbers
+    with NumPy and hands them to `self.result`, with its inputs and its formula. The addition is
+    done; fill the gaps of the other four.
 
-    **Input:** `operation`, one of these five names; `upstream`, the gradient of the result;
-    `inputs`, the list of the input tensors, two for `add`, `mul` and `matmul`, one for `sum` and
-    `tanh`; `out`, the result.
+    **Input:** `self` and `other`, tensors; in `+`, `*` and `@` the other one may be a number or an
+    array, of which `self.as_tensor(other)` makes a tensor.
 
-    For `add` and `mul` both inputs have the same shape, `matmul` is a product of two matrices.
-    `sum` adds up everything, so that `upstream` has the shape `()`, or some dimensions, and then it
-    has a shape that stretches to that of the input, such as `[rows, 1]`.
+    **Output:** what `self.result` gives. A **formula** gets `g`, the gradient of the result, a
+    tensor, and gives a tuple with the gradient of each input. It computes with tensors, not with
+    their `data`, so that gradients have gradients in turn. `*` and `@` read the numbers of both
+    inputs later, so both are `saved`.
 
-    **Output:** a list with the gradient of each input, each of the shape of that input.
+    `@` is the product of two matrices. `relu` keeps what is above 0 and makes the rest 0; its slope
+    at 0 is 0. `sum` adds up everything and gives a single number, 0 for an empty tensor. You need
+    not think of broadcasting: what a formula gives may have the shape of the result.
 
     ```python
-    a, b, up = tk.tensor([2.0, 3.0]), tk.tensor([4.0, 5.0]), tk.tensor([1.0, 10.0])
-    gradients_of("mul", up, [a, b], a * b)
-    # [tensor([ 4., 50.]), tensor([ 2., 30.])]
+    Tensor = tensor_with(Operations)
+    x = Tensor([2.0, 3.0], requires_grad=True)
+    (x * x).sum().backward()
+    x.grad
+    # Tensor([4., 6.])
     ```
     """
 
     hints = (
-        "One `if` for each operation. Every formula has `upstream` in it once. Addition is the "
-        "simplest: both inputs get it as it is.",
-        "For `out = a @ b` the shapes leave only one way: `upstream @ b.T` has the shape of `a`, "
-        "and `a.T @ upstream` that of `b`.",
-        "A sum read every element once: each gets the upstream gradient. "
-        "`upstream.expand(shape)` stretches it. For `tanh` the slope is `1 - out * out`.",
+        "Every formula has `g` in it once for each input. For `*` the first gradient is "
+        "`g * other`, because the slope of a product is the other factor.",
+        "For `@` the shapes leave one way: `g @ other.T` has the shape of `self`, and `self.T @ g` "
+        "that of `other`.",
+        "`relu`: the numbers are `np.maximum(self.data, 0.0)`, and the formula is "
+        "`lambda g: (g * positive,)`. The comma makes a tuple of one.",
+        "`sum`: every element was read once, so each gets `g`: `lambda g: (g * ones,)`.",
     )
     usual_mistakes = {
-        "without upstream": (
-            _without_upstream,
-            "These are the slopes of the operations alone. Multiply what comes from above into "
-            "each of them, or the chain ends here.",
-        ),
         "its own factor": (
-            _own_factor,
-            "In `mul` each input gets its own value. The slope of `a * b` with respect to `a` is "
+            _OwnFactor,
+            "In `*` each input gets its own value. The slope of `a * b` with respect to `a` is "
             "`b`: the other factor.",
         ),
-        "the order of the product": (
-            _factors_swapped,
-            "In `matmul` the order of the factors matters, and yours is turned. `upstream` has "
-            "the rows of `a` and the columns of `b`: which order gives the shape of `a`?",
+        "without upstream": (
+            _WithoutUpstream,
+            "In `*` these are the slopes alone. Multiply `g` into each of them, or the chain ends "
+            "here.",
+        ),
+        "arrays in formulas": (
+            _ArraysInFormulas,
+            "Leave `.data` out in the formula of `*`. It computes with tensors, so that the "
+            "gradient can be differentiated in turn.",
+        ),
+        "numbers in formulas": (
+            _NumbersInFormulas,
+            "Leave `.data` out in the formula of `*`. It computes with tensors, so that the "
+            "gradient can be differentiated in turn.",
+        ),
+        "the transpose called": (
+            _TransposeCalled,
+            "`T` is no method: write `other.T` without parentheses.",
         ),
         "not transposed": (
-            _not_transposed,
-            "In `matmul` the other factor must be transposed: `.T`. Compare the shapes.",
+            _NotTransposed,
+            "In `@` the other factor must be transposed: `.T`. Compare the shapes.",
+        ),
+        "the order of the product": (
+            _FactorsSwapped,
+            "In `@` the order of the factors matters, and yours is swapped. `g` has the rows of "
+            "`self` and the columns of `other`: which order gives the shape of `self`?",
+        ),
+        "by element": (
+            _ElementByElement,
+            "In `@` the formula multiplies element by element. The gradients of a matrix product "
+            "are matrix products: use `@` and `.T`.",
+        ),
+        "relu passes all": (
+            _ReluPassesAll,
+            "`relu` passes every gradient on. Where the input is not above 0 the slope is 0: "
+            "multiply by `positive`.",
+        ),
+        "relu of the gradient": (
+            _ReluOfGradient,
+            "You apply relu to the gradient. What decides is the sign of the *input*, which is "
+            "in `positive`.",
+        ),
+        "the slope at zero": (
+            _SlopeAtZero,
+            "At 0 the slope of relu counts as 0 here, as in PyTorch: `positive` is `> 0`.",
+        ),
+        "no tuple": (
+            _ReluWithoutTuple,
+            "The formula of `relu` gives a tensor. Give a tuple, also for one input: "
+            "`(g * positive,)` with its comma.",
+        ),
+        "relu's inputs": (
+            _ReluInputsNoTuple,
+            "In `relu` the inputs are no tuple. With one input it has a comma: `(self,)`.",
+        ),
+        "sum's formula": (
+            _SumWithoutTuple,
+            "The formula of `sum` gives a tensor. Give a tuple, also for one input: `(g * ones,)` "
+            "with its comma.",
+        ),
+        "sum's inputs": (
+            _SumInputsNoTuple,
+            "In `sum` the inputs are no tuple. With one input it has a comma: `(self,)`.",
+        ),
+        "sum is no tensor": (
+            _SumOfArray,
+            "`sum` gives a number of NumPy's, which has no history. Hand it to `self.result`, "
+            "with the inputs and the formula.",
+        ),
+        "relu is no tensor": (
+            _ReluOfArray,
+            "`relu` gives an array, which has no history. Hand it to `self.result`, with the "
+            "inputs and the formula.",
+        ),
+        "a mask": (
+            _ReluIsAMask,
+            "`relu` gives 1 where the input is above 0. The result is the input itself there: "
+            "`np.maximum(self.data, 0.0)`.",
         ),
         "the sum is not stretched": (
-            _not_stretched,
-            "In `sum` the gradient must have the shape of the input: each element gets the "
-            "upstream gradient. `expand` stretches it.",
+            _SumNotStretched,
+            "In `sum` the gradient must have the shape of the input: each element gets `g`. "
+            "`g * ones` stretches it.",
         ),
         "only ones": (
-            _all_ones,
-            "In `sum` every element has the slope 1, and you return just that. Multiply what "
-            "comes from above into it.",
+            _SumOnlyOnes,
+            "In `sum` every element has the slope 1, and you give just that. Multiply `g` into it.",
         ),
-        "tanh of the input": (
-            _tanh_of_the_input,
-            "In `tanh` the slope is 1 minus the square of the *result*. `out` is there for it.",
+        "the mean": (
+            _SumIsAMean,
+            "That is the mean. `sum` adds up, and each element has the slope 1.",
         ),
-        "tanh not squared": (
-            _tanh_without_a_square,
-            "In `tanh` the slope is 1 minus the *square* of the result: `1 - out * out`.",
-        ),
-        "no list": (
-            _no_list,
-            "With one input you return a tensor. Return a list always, here a list of one.",
-        ),
-        "one for both": (
-            _one_for_both,
-            "In `add` there are two inputs, and each gets a gradient. Return two.",
+        "nothing saved": (
+            _NothingSaved,
+            "The formulas of `*` and `@` read the numbers of both inputs: `saved=(self, other)`. "
+            "Without it nobody notices when they are changed before backward.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def matrix(rows: int, columns: int) -> tk.Tensor:
-            return tk.tensor(draw.floats(rows * columns, 0.2, 0.9)).reshape(rows, columns)
+        def numbers(n: int) -> list[float]:
+            return draw.floats(n, 1.1, 9)
 
-        a, b, up = matrix(2, 3), matrix(2, 3), matrix(2, 3) + 1.5
-        yield case("add", up, [a, b], a + b, label="add")
-        yield case("mul", up, [a, b + 1], a * (b + 1), label="mul")
-        w, wide = matrix(3, 4) - 1, matrix(2, 4) + 1.5
-        yield case("matmul", wide, [a, w], a @ w, label="matmul")
-        yield case("sum", tk.tensor(2.5), [a], a.sum(), label="sum of everything")
-        rows = a.sum(dim=1, keepdim=True)
-        yield case("sum", tk.tensor([[2.0], [3.0]]), [a], rows, label="sum of every row")
-        yield case("tanh", up, [a], a.tanh(), label="tanh")
-        one, two = tk.tensor(draw.number(2, 9)), tk.tensor(-draw.number(0.4, 0.9))
-        yield case(
-            "mul", tk.tensor(3.0), [one, two], one * two, label="mul of single numbers (0-d)"
+        def matrix(rows: int, columns: int) -> list[list[float]]:
+            return [numbers(columns) for _ in range(rows)]
+
+        def leaf(name: str, values: Any) -> str:
+            return f"{name} = Tensor({values}, requires_grad=True)\n"
+
+        both = "x.grad.data", "y.grad.data"
+        p, q = numbers(2)
+        vectors = leaf("x", numbers(3)) + leaf("y", numbers(3))
+        up = f"up = {numbers(3)}\n"
+        stretched = leaf("x", matrix(2, 3)) + leaf("y", numbers(3))
+        matrices = leaf("x", matrix(2, 3)) + leaf("y", matrix(3, 4)) + f"up = {matrix(2, 4)}\n"
+        squares = leaf("x", matrix(2, 2)) + leaf("y", matrix(2, 2)) + f"up = {matrix(2, 2)}\n"
+        a, b, c = draw.floats(3, 0.1, 0.9)
+        bent = leaf("x", [a, -b, 0.0, -c]) + f"up = [{b}, {-c}, {a}, {b}]\n"
+        down = leaf("x", [[-a, 0.0], [b, c]]) + f"up = [[{c}, {a}], [{-b}, {-a}]]\n"
+        yield _case(
+            "a product (0-d)",
+            leaf("x", p) + leaf("y", q) + "z = x * y\nz.backward()",
+            "z.data",
+            *both,
         )
-        yield case(
-            "add", tk.tensor(3.0), [one, two], one + two, label="add of single numbers (0-d)"
+        yield _case("a sum is a number", leaf("x", matrix(3, 2)) + "z = x.sum()", "z.data")
+        yield _case(
+            "all added up",
+            leaf("x", matrix(2, 3)) + f"z = x.sum() * {numbers(1)[0]}\nz.backward()",
+            "z.data",
+            "x.grad.data",
         )
-        x = two.unsqueeze(0)
-        yield case("tanh", tk.tensor([4.0]), [x], x.tanh(), label="tanh of one element (size 1)")
-        s, t = matrix(3, 3), matrix(3, 3) - 1
-        yield case("matmul", matrix(3, 3) + 2, [s, t.T], s @ t.T, label="matmul of squares")
-        c, d = a.double(), (b + 2).double()
-        yield case("mul", up.double() + 1, [c, d], c * d, label="float64")
-        empty = tk.zeros(0, 3)
-        yield case("sum", tk.tensor(2.0), [empty], empty.sum(), label="sum of nothing (empty)")
-        yield case("mul", up.T + 1, [a.T, (b + 2).T], a.T * (b + 2).T, label="mul (non-contiguous)")
-        half = tk.tensor([[1.0, -2.0], [0.5, 4.0]], dtype=tk.float16)
-        yield case("matmul", half + 1, [half, half.T], half @ half.T, label="matmul (float16)")
+        yield _case(
+            "relu", f"{bent}z = x.relu()\n(z * up).sum().backward()", "z.data", "x.grad.data"
+        )
+        yield _case("matrices", f"{matrices}z = x @ y\n(z * up).sum().backward()", "z.data", *both)
+        yield _case(
+            "the slope of a slope",
+            leaf("x", p)
+            + "(x * x * x).backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
+            "slope.backward()",
+            "slope.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "a number added",
+            leaf("x", p) + f"z = x + {q}\n(z * z).backward()",
+            "z.data",
+            "x.grad.data",
+        )
+        yield _case("by element", f"{vectors}{up}z = x * y\n(z * up).sum().backward()", *both)
+        yield _case(
+            "a sum of products",
+            f"{vectors}z = (x * y + x).sum()\nz.backward()",
+            "z.data",
+            *both,
+        )
+        yield _case("a cube", leaf("x", numbers(2)) + "(x * x * x).sum().backward()", "x.grad.data")
+        yield _case("a row for each", f"{stretched}(x * y + y).sum().backward()", *both)
+        yield _case("square matrices", f"{squares}((x @ y) * up).sum().backward()", *both)
+        yield _case("relu alone", leaf("x", [-b, c, 0.0, a]) + "z = x.relu()", "z.data")
+        yield _case(
+            "relu of a matrix",
+            f"{down}z = x.relu()\n(z * up).sum().backward()",
+            "z.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "what * saves",
+            leaf("x", p) + f"z = x * {q}\nz.backward()",
+            "[each is x for each, version in z.saved]",
+            "x.grad.data",
+        )
+        yield _case(
+            "an array as a factor",
+            leaf("x", matrix(2, 3)) + f"z = x @ np.array({matrix(3, 2)})\n(z * z).sum().backward()",
+            "z.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "a sum of sums",
+            f"{vectors}((x.sum() + y.sum()) * x.sum()).backward()",
+            *both,
+        )
+        yield _case(
+            "what @ saves", f"{squares}z = x @ y", "[each is y for each, version in z.saved]"
+        )
+        yield _case(
+            "the slope of the slopes of two",
+            leaf("x", p) + leaf("y", q) + "((x * y) * (x + y)).backward(create_graph=True)\n"
+            "slope = x.grad\nx.zero_grad()\ny.zero_grad()\nslope.backward()",
+            "slope.data",
+            *both,
+        )
+        yield _case(
+            "a layer",
+            leaf("w", matrix(3, 2))
+            + leaf("b", numbers(2))
+            + f"x = Tensor({matrix(4, 3)})\ny = (x @ w + b).relu()\n(y * y).sum().backward()",
+            "w.grad.data",
+            "b.grad.data",
+        )
+        yield _case(
+            "a sum of nothing (empty)",
+            f"x = Tensor(np.zeros((0, 2)), requires_grad=True)\nz = x.sum() * {q}\nz.backward()",
+            "z.data",
+            "x.grad.data",
+        )
 
 
-@no_type_check
-def _added_in_place(graph, order):
-    from course.engine.parts import contributions
+@exercise("what-is-remembered", points=2, difficulty=2, minutes=4)
+class WhatIsRemembered(Prediction):
+    """Predict: what a result remembers
 
-    gradients = {order[0]: tk.ones_like(graph[order[0]]["value"])}
-    for name in order:
-        for source, gradient in contributions(graph, name, gradients[name]):
-            if source in gradients:
-                gradients[source] += gradient
+    `x` and `y` are leaves that require grad, `c` is a constant. What do these results remember?
+    Every answer is a whole number, True or False.
+
+    One is done for you:
+
+    ```python
+    len((x * y).inputs)      # 2: x and y
+    ```
+    """
+
+    name = "remembered"
+    ask = "Replace each ... by a whole number, by True or by False."
+    questions = {
+        "len((x * x).inputs)": (
+            "An input that is used twice is there twice: two gradients go back to it."
+        ),
+        "(x * c).requires_grad": "One input that requires grad is enough.",
+        "len((c * c).inputs)": "What is made of constants alone is a constant: it has no history.",
+        "len((x + c).saved)": "The formula of `+` passes `g` on. It reads no numbers.",
+        "len((x * c).saved)": "The formula of `*` reads the numbers of both factors.",
+        "len(x.relu().saved)": (
+            "`relu` keeps a mask that it made itself. Nobody else can write into that."
+        ),
+        "(x * y + c).inputs[0].inputs[0] is x": (
+            "The first input of the sum is the product, and the first input of the product is `x`."
+        ),
+    }
+    hints = (
+        "Look at your `Operations`: what does each hand to `self.result` as its inputs, and what "
+        "as `saved`?",
+        "`result` notes all that only if one of the inputs requires grad.",
+    )
+    usual_mistakes = {
+        "each input once": (
+            {"len((x * x).inputs)": 1, "len((x * c).saved)": 1},
+            "You count different tensors that require grad. The inputs of `*` are two, whatever "
+            "they are, and both are saved.",
+        ),
+        "all inputs are saved": (
+            {"len((x + c).saved)": 2, "len(x.relu().saved)": 1},
+            "You take the inputs for what is saved. Saved is only what the formula will read.",
+        ),
+        "constants have inputs": (
+            {"len((c * c).inputs)": 2, "(x * c).requires_grad": False},
+            "A result requires grad if one of its inputs does, and it remembers its inputs only "
+            "then.",
+        ),
+    }
+
+    def evaluate(self, expression: str) -> Any:
+        leaf = engine.Tensor(2.0, requires_grad=True)
+        other = engine.Tensor(3.0, requires_grad=True)
+        return eval(expression, {"x": leaf, "y": other, "c": engine.Tensor(5.0)})
+
+
+def _walk(self, gradient, join=None, into=None, wanted=None, fits=None, check=True, pick=max):
+    """The walk with one step exchanged."""
+    arrived = {self: gradient}
+    while arrived:
+        tensor = pick(arrived, key=lambda each: each.number)
+        upstream = arrived.pop(tensor)
+        if tensor.formula is None:
+            if into is not None:
+                into(tensor, upstream)
             else:
-                gradients[source] = gradient
-    return gradients
+                tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+            continue
+        if check:
+            tensor.check_saved()
+        for source, part in zip(tensor.inputs, tensor.formula(upstream), strict=True):
+            if wanted is None and not source.requires_grad:
+                continue
+            part = part.unbroadcast(source.data.shape) if fits is None else part
+            if source in arrived:
+                part = arrived[source] + part if join is None else join(arrived[source], part)
+            arrived[source] = part
 
 
-def _collected(graph: Graph, order: list[str], join: Any) -> dict[str, tk.Tensor]:
-    gradients = {order[0]: tk.ones_like(graph[order[0]]["value"])}
-    for name in order:
-        for source, gradient in parts.contributions(graph, name, gradients[name]):
-            before = gradients.get(source)
-            gradients[source] = gradient if before is None else join(before, gradient)
-    return gradients
+def _last_one(self, gradient):
+    _walk(self, gradient, join=lambda before, part: part)
 
 
-def _last_one(graph: Graph, order: list[str]) -> dict[str, tk.Tensor]:
-    return _collected(graph, order, lambda before, gradient: gradient)
+def _multiplied(self, gradient):
+    _walk(self, gradient, join=lambda before, part: before * part)
 
 
-def _first_one(graph: Graph, order: list[str]) -> dict[str, tk.Tensor]:
-    return _collected(graph, order, lambda before, gradient: before)
+def _replaced_in_leaf(self, gradient):
+    _walk(self, gradient, into=lambda leaf, upstream: setattr(leaf, "grad", upstream))
 
 
-def _multiplied(graph: Graph, order: list[str]) -> dict[str, tk.Tensor]:
-    return _collected(graph, order, lambda before, gradient: before * gradient)
+def _constants_too(self, gradient):
+    _walk(self, gradient, wanted=all)
 
 
-def _cloned_too_late(graph: Graph, order: list[str]) -> dict[str, tk.Tensor]:
-    gradients = {order[0]: tk.ones_like(graph[order[0]]["value"])}
-    for name in order:
-        for source, gradient in parts.contributions(graph, name, gradients[name]):
-            if source in gradients:
-                gradients[source] += gradient.clone()
-            else:
-                gradients[source] = gradient
-    return gradients
+def _not_summed(self, gradient):
+    _walk(self, gradient, fits=True)
 
 
-def _only_leaves(graph: Graph, order: list[str]) -> dict[str, tk.Tensor]:
-    found = backward(graph, order)
-    return {name: it for name, it in found.items() if not graph[name]["inputs"]}
+def _never_checked(self, gradient):
+    _walk(self, gradient, check=False)
 
 
-def _built(leaves: Graph, *steps: tuple[str, str]) -> tuple[Graph, list[str]]:
-    """A graph and its order, from steps such as ("mul", "x y"); `1` is the first step's result."""
-    names: list[str] = []
-    for operation, used in steps:
-        inputs = [names[int(it) - 1] if it.isdigit() else it for it in used.split()]
-        names.append(parts.apply(leaves, operation, inputs))
-    root = names[-1] if names else next(iter(leaves))
-    return leaves, topological_order(parts.edges(leaves), root)
+def _only_itself_checked(self, gradient):
+    self.check_saved()
+    _walk(self, gradient, check=False)
+
+
+def _first_gradient_again(self, gradient):
+    arrived = {self: gradient}
+    while arrived:
+        tensor = max(arrived, key=lambda each: each.number)
+        upstream = arrived.pop(tensor)
+        if tensor.formula is None:
+            tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+            continue
+        tensor.check_saved()
+        for source, part in zip(tensor.inputs, tensor.formula(gradient), strict=True):
+            if source.requires_grad:
+                part = part.unbroadcast(source.data.shape)
+                arrived[source] = arrived[source] + part if source in arrived else part
+
+
+def _added_to_none(self, gradient):
+    _walk(self, gradient, into=lambda leaf, upstream: setattr(leaf, "grad", leaf.grad + upstream))
+
+
+def _oldest_first(self, gradient):
+    _walk(self, gradient, pick=min)
+
+
+def _grad_everywhere(self, gradient):
+    arrived = {self: gradient}
+    while arrived:
+        tensor = max(arrived, key=lambda each: each.number)
+        upstream = arrived.pop(tensor)
+        tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+        if tensor.formula is None:
+            continue
+        tensor.check_saved()
+        for source, part in zip(tensor.inputs, tensor.formula(upstream), strict=True):
+            if source.requires_grad:
+                part = part.unbroadcast(source.data.shape)
+                arrived[source] = arrived[source] + part if source in arrived else part
+
+
+def _recursion(self, gradient):
+    if self.formula is None:
+        self.grad = gradient if self.grad is None else self.grad + gradient
+        return
+    self.check_saved()
+    for source, part in zip(self.inputs, self.formula(gradient), strict=True):
+        if source.requires_grad:
+            source.propagate(part.unbroadcast(source.data.shape))
 
 
 @exercise(
-    "gradients-added",
-    answer=backward,
-    stub=_added_in_place,
-    points=3,
+    "walk-back",
+    answer=propagate,
+    points=5,
     difficulty=4,
-    minutes=7,
-    without=("course.engine.parts.backward",),
+    minutes=10,
+    without=("course.engine.propagate",),
 )
-class GradientsAdded(Exercise):
-    """The gradient that was changed from afar
+class WalkBack(Part):
+    """The walk back
 
-    This is the heart of the engine: walk the order, let every node pass on its gradient, add up
-    what arrives. The code below is right for chains and for many other graphs. For
-    `(x + y) + y` it finds the gradient 2 for `x` where 1 is right. Repair it.
+    This is the heart of the engine: the way from a result to the leaves. `backward()` calls it on
+    the result, with the gradient 1.
 
-    **Input:** `graph`, a dictionary from names to nodes as before; `order`, a topological order,
-    whose first node is the one to begin at.
+    **Input:** `self`, the tensor to begin at; `gradient`, its gradient, a tensor.
 
-    **Output:** a dictionary from the name of every node in `order` to its gradient, a tensor.
+    **Output:** nothing. Afterwards every leaf that requires grad and that `self` was made of has
+    this gradient *added* to its `grad`; where `grad` is None, it becomes the gradient. Other
+    tensors keep their `grad` as it is.
 
-    `contributions(graph, name, upstream)` is given: it applies the formula of the node `name`, and
-    returns a list of pairs, each the name of an input and the gradient for it. For an addition both
-    gradients are the upstream tensor itself.
+    Keep a dictionary from tensors to the gradient that has arrived for them, and repeat until it is
+    empty:
+
+    1. Take out the **youngest** tensor, the one with the largest `number`, with its gradient.
+    2. If it is a leaf (its `formula` is None), add the gradient to its `grad`.
+    3. Otherwise call `tensor.check_saved()`, which raises if a number that the formula needs was
+       changed. Then call its formula with the gradient: it gives a gradient for each of
+       `tensor.inputs`.
+    4. For each input that requires grad, `gradient.unbroadcast(input.data.shape)` sums over the
+       dimensions that were stretched. Add what results to what has arrived for this input.
+
+    A formula is called once for each tensor, and a graph may be thousands of operations deep. An
+    empty tensor needs no special care.
 
     ```python
-    # (x + y) + y, with x = 2 and y = 3
-    backward(graph, ["add3", "add2", "y", "x"])
-    # {"add3": tensor(1.), "add2": tensor(1.), "x": tensor(1.), "y": tensor(2.)}
+    Tensor = tensor_with(propagate)
+    x = Tensor(3.0, requires_grad=True)
+    (x * x + x).backward()
+    x.grad
+    # Tensor(7.)
     ```
     """
 
     hints = (
-        "Which gradients are one and the same tensor after the first addition has passed on its "
-        "own? What does `+=` do to a tensor?",
-        "`gradients[source] += gradient` writes into memory that other nodes hold as their "
-        "gradient. Make a new tensor of the sum instead.",
+        "Begin with `arrived = {self: gradient}` and `while arrived:`. The youngest is "
+        "`max(arrived, key=lambda each: each.number)`, and `arrived.pop(tensor)` takes it out and "
+        "gives its gradient.",
+        "A loop over `zip(tensor.inputs, tensor.formula(upstream))` gives each input together with "
+        "its gradient.",
+        "Two places add up. In a leaf: `tensor.grad + upstream`, unless `tensor.grad` is None. In "
+        "the dictionary: `arrived[source] + part`, if `source` is in `arrived` already.",
     )
     usual_mistakes = {
-        "copies the wrong one": (
-            _cloned_too_late,
-            "You copy what arrives, but `+=` still writes into the tensor that is there, and that "
-            "one is shared. Write `gradients[source] = gradients[source] + gradient`.",
-        ),
         "the last one": (
             _last_one,
             "A gradient that arrives replaces the one before it. All of them count: add them up.",
-        ),
-        "the first one": (
-            _first_one,
-            "Only the first gradient that arrives is kept. All of them count: add them up.",
         ),
         "multiplied": (
             _multiplied,
             "You multiply gradients that come along different ways. Along one way slopes are "
             "multiplied, different ways are added up.",
         ),
-        "only the leaves": (
-            _only_leaves,
-            "The nodes on the way are missing. Return the whole dictionary.",
+        "grad replaced": (
+            _replaced_in_leaf,
+            "A second backward replaces the `grad` of a leaf. Add to the one that is there.",
+        ),
+        "constants too": (
+            _constants_too,
+            "Constants get a gradient too. Pass one on only to inputs with `requires_grad`.",
+        ),
+        "not summed": (
+            _not_summed,
+            "Where an input was stretched, its gradient has the shape of the result. Sum it: "
+            "`part.unbroadcast(source.data.shape)`.",
+        ),
+        "never checked": (
+            _never_checked,
+            "A changed value is not noticed. Call `tensor.check_saved()` before the formula of the "
+            "tensor.",
+        ),
+        "only itself checked": (
+            _only_itself_checked,
+            "Only the tensor where backward begins is checked. Each one has saved tensors of its "
+            "own: call `tensor.check_saved()` in the loop.",
+        ),
+        "the first gradient again": (
+            _first_gradient_again,
+            "Every formula gets the gradient of the result. Give each the one that has arrived for "
+            "its own tensor, which you took out of the dictionary.",
+        ),
+        "added to None": (
+            _added_to_none,
+            "The `grad` of a leaf is None at first, and nothing can be added to that. Set it the "
+            "first time, and add later.",
+        ),
+        "oldest first": (
+            _oldest_first,
+            "You take the oldest tensor first. Its gradient may not be complete: take the "
+            "youngest, the one with the largest `number`.",
+        ),
+        "grad everywhere": (
+            _grad_everywhere,
+            "Results on the way get a `grad` too. Only leaves keep theirs.",
+        ),
+        "recursion": (
+            _recursion,
+            "The gradients are right, but you follow every way on its own: a tensor that is used "
+            "twice is walked twice, and a deep graph goes deeper than Python's calls may. Use a "
+            "loop with a dictionary, and take the youngest each time.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def leaves() -> Graph:
-            x, y = (tk.tensor(draw.floats(3, 2, 9)) for _ in range(2))
-            return _leaves(x=x, y=y)
-
-        two = _leaves(x=tk.tensor(2.0), y=tk.tensor(3.0))
-        yield case(*_built(two, ("add", "x y"), ("add", "1 y")), label="(x + y) + y")
-        chain = ("mul", "x y"), ("tanh", "1"), ("sum", "2")
-        yield case(*_built(leaves(), *chain), label="a chain")
-        yield case(*_built(leaves(), ("add", "x x"), ("sum", "1")), label="x + x")
-        square = ("mul", "x x"), ("mul", "1 x"), ("sum", "2")
-        yield case(*_built(leaves(), *square), label="a cube")
-        shortcut = ("add", "x y"), ("add", "1 y"), ("mul", "2 1"), ("add", "3 y"), ("sum", "4")
-        yield case(*_built(leaves(), *shortcut), label="additions with shortcuts")
-        matrices = _leaves(a=tk.tensor([draw.floats(2, 2, 9)]), w_=tk.ones(2, 2) * 3.0)
-        layer = ("matmul", "a w"), ("add", "1 a"), ("add", "2 a"), ("sum", "3")
-        yield case(*_built(matrices, *layer), label="a layer with a constant")
-        doubles = _leaves(x=tk.tensor(draw.floats(2, 2, 9)).double())
-        yield case(*_built(doubles, ("add", "x x"), ("add", "1 x"), ("sum", "2")), label="float64")
-        yield case(*_built(_leaves(x=tk.tensor(draw.number(2, 9)))), label="a leaf alone (size 1)")
-        turned = _leaves(x=tk.tensor([draw.floats(3, 2, 9) for _ in range(2)]).T)
-        added = ("add", "x x"), ("add", "1 x"), ("sum", "2")
-        yield case(*_built(turned, *added), label="a turned leaf (non-contiguous)")
-        up, down = draw.integers(2, 2, 9)
-        half = _leaves(x=tk.tensor([up, -down / 4], dtype=tk.float16))
-        yield case(
-            *_built(half, ("mul", "x x"), ("add", "1 x"), ("sum", "2")),
-            label="half the memory (float16)",
+        a, b, c = draw.floats(3, 1.1, 4)
+        v, w = draw.floats(3, 1.1, 9), draw.floats(3, 1.1, 9)
+        x, y = f"x = Tensor({a}, requires_grad=True)\n", f"y = Tensor({b}, requires_grad=True)\n"
+        vectors = f"x = Tensor({v}, requires_grad=True)\ny = Tensor({w}, requires_grad=True)\n"
+        write = f"with no_grad():\n    x.sub_(Tensor({c}))\n"
+        count = "calls = []\n"
+        noted = "u = x.result(x.data, (x,), lambda g: (calls.append(g) or g,))\n"
+        chain = f"for _ in range({draw.integer(1010, 1050)}):\n    y = y + c\n"
+        yield _case("a chain (0-d)", f"{x}z = x * {b} * {c}\nz.backward()", "x.grad.data", "z.grad")
+        yield _case("two ways", f"{x}z = x * x + x\nz.backward()", "x.grad.data", "z.grad")
+        yield _case(
+            "a value that was changed",
+            f"{x}{y}z = x * y + y\n{write}z.backward()",
+            "y.grad.data",
+            raises=True,
         )
-        none = _leaves(x=tk.zeros(0, 2))
-        yield case(*_built(none, ("add", "x x"), ("sum", "1")), label="no elements (empty)")
+        yield _case(
+            "a bias for each row",
+            f"x = Tensor([{v}, {w}], requires_grad=True)\nb = Tensor({w}, requires_grad=True)\n"
+            "(x * x + b).sum().backward()",
+            "x.grad.data",
+            "b.grad.data",
+        )
+        yield _case("twice", f"{x}(x * x).backward()\n(x * {b}).backward()", "x.grad.data")
+        yield _case(
+            "a constant", f"{x}c = Tensor({b})\n(x * c + c).backward()", "x.grad.data", "c.grad"
+        )
+        yield _case(
+            "a short way and a long way",
+            f"{count}{x}{noted}((u * {b} + {c}) * {b} + u).backward()",
+            "len(calls)",
+            "x.grad.data",
+        )
+        yield _case(
+            "ways that meet again",
+            f"{x}{y}u = x * y\n((u + x) * u + y).backward()",
+            "x.grad.data",
+            "y.grad.data",
+            "u.grad",
+        )
+        yield _case("a leaf itself", f"{x}x.backward()", "x.grad.data")
+        yield _case(
+            "vectors", f"{vectors}((x + y) * x + x).sum().backward()", "x.grad.data", "y.grad.data"
+        )
+        yield _case(
+            "constant data",
+            f"w = Tensor({v}, requires_grad=True)\nx = Tensor({w})\n((x * w) * x).sum().backward()",
+            "w.grad.data",
+            "x.grad",
+        )
+        yield _case(
+            "a column, a number",
+            f"x = Tensor([[{a}], [{b}]], requires_grad=True)\ny = Tensor({c}, requires_grad=True)\n"
+            f"(x * {v} * y).sum().backward()",
+            "x.grad.data",
+            "y.grad.data",
+        )
+        yield _case(
+            "twice, set back between",
+            f"{x}(x * x).backward()\nx.zero_grad()\n(x * {c}).backward()\n(x * x).backward()",
+            "x.grad.data",
+        )
+        yield _case(
+            "the last one changed",
+            f"{x}{y}z = x * y\n{write}z.backward()",
+            "y.grad.data",
+            raises=True,
+        )
+        yield _case(
+            "changed on the way",
+            f"{x}u = x * {b}\nv = u * u * {c}\n"
+            f"with no_grad():\n    u.sub_(Tensor({c}))\nv.backward()",
+            "x.grad.data",
+            raises=True,
+        )
+        yield _case(
+            "changed, but not needed", f"{x}{y}z = x + y\n{write}z.backward()", "x.grad.data"
+        )
+        yield _case(
+            "a long way and a short way",
+            f"{count}{x}{noted}(u + u * {c} * {b}).backward()",
+            "len(calls)",
+            "x.grad.data",
+        )
+        yield _case(
+            "a deep graph",
+            f"{x}c = Tensor({b})\ny = x * {c}\n{chain}y.backward()",
+            "y.data",
+            "x.grad.data",
+            weight=3,
+        )
+        yield _case(
+            "the slope of a slope",
+            f"{x}(x * x * x).backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
+            "slope.backward()",
+            "slope.data",
+            "x.grad.data",
+        )
+        yield _case(
+            "no elements (empty)",
+            f"x = Tensor(np.zeros((0, 3)), requires_grad=True)\n"
+            f"b = Tensor({v}, requires_grad=True)\n(x * b).sum().backward()",
+            "x.grad.data",
+            "b.grad.data",
+        )
 
-    def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
-        graph, order = args
-        return f"backward(graph, {order}), where {_told(graph, show)}"
+
+class _NewArray(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            raise RuntimeError("not recorded")
+        self.data = self.data - other.data
+        self.version += 1
+        return self
 
 
-@no_type_check
-def _dims_of_the_shape(gradient, shape):
-    missing = gradient.ndim - len(shape)
-    stretched = list(range(missing))
-    stretched += [dim for dim, size in enumerate(shape) if size == 1]
-    return gradient.sum(dim=stretched, keepdim=True).reshape(shape)
+class _Dropped(Writing):
+    def sub_(self, other):
+        before = self.data.copy()
+        super().sub_(other)
+        self.data[...] = before
+        return self
 
 
-def _index_repaired_only(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
-    missing = gradient.ndim - len(shape)
-    stretched = list(range(missing))
-    stretched += [missing + dim for dim, size in enumerate(shape) if size == 1]
-    return gradient.sum(dim=stretched, keepdim=True).reshape(shape)
+class _TensorIntoArray(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            raise RuntimeError("not recorded")
+        self.data -= other
+        self.version += 1
+        return self
 
 
-def _nothing_repaired_only(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
-    if gradient.shape == shape:
-        return gradient
-    return _dims_of_the_shape(gradient, shape)
+class _OneVersion(Writing):
+    def sub_(self, other):
+        super().sub_(other)
+        self.version = 1
+        return self
 
 
-def _average(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
-    missing = gradient.ndim - len(shape)
-    n = 1
-    for dim in range(gradient.ndim):
-        if dim < missing or shape[dim - missing] == 1:
-            n *= max(1, gradient.shape[dim])
-    return sum_to(gradient, shape) / n
+class _QuietRefusal(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            return self
+        return super().sub_(other)
 
 
-def _one_of_them(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
-    missing = gradient.ndim - len(shape)
-    for dim in range(gradient.ndim):
-        if gradient.shape[dim] and (dim < missing or shape[dim - missing] == 1):
-            gradient = gradient.narrow(dim, 0, 1)
-    return gradient.reshape(shape) if gradient.numel() else sum_to(gradient, shape)
+class _AnotherError(Writing):
+    def check_saved(self):
+        for tensor, version in self.saved:
+            if tensor.version != version:
+                raise ValueError("changed")
 
 
-def _ones_left_out(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
-    return sum_to(gradient, shape).reshape([size for size in shape if size != 1])
+class _VersionForgotten(Writing):
+    def sub_(self, other):
+        before = self.version
+        super().sub_(other)
+        self.version = before
+        return self
+
+
+class _NoReturn(Writing):
+    def sub_(self, other):
+        super().sub_(other)
+
+
+class _NeverRaises(Writing):
+    def sub_(self, other):
+        self.data -= other.data
+        self.version += 1
+        return self
+
+
+class _AlwaysRaises(Writing):
+    def sub_(self, other):
+        if self.requires_grad or other.requires_grad:
+            raise RuntimeError("not recorded")
+        return super().sub_(other)
+
+
+class _ConstantsRaise(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled:
+            raise RuntimeError("not recorded")
+        return super().sub_(other)
+
+
+class _OtherForgotten(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and self.requires_grad:
+            raise RuntimeError("not recorded")
+        self.data -= other.data
+        self.version += 1
+        return self
+
+
+class _Added(Writing):
+    def sub_(self, other):
+        return super().sub_(-other)
+
+
+class _AnyWrite(Writing):
+    def check_saved(self):
+        if any(tensor.version > 0 for tensor, _ in self.saved):
+            raise RuntimeError("changed")
+
+
+class _OwnVersion(Writing):
+    def check_saved(self):
+        if self.version > 0:
+            raise RuntimeError("changed")
+
+
+class _FirstOnly(Writing):
+    def check_saved(self):
+        for tensor, version in self.saved[:1]:
+            if tensor.version != version:
+                raise RuntimeError("changed")
+
+
+class _InputsChecked(Writing):
+    def check_saved(self):
+        if any(tensor.version > 0 for tensor in self.inputs):
+            raise RuntimeError("changed")
+
+
+class _Returned(Writing):
+    def check_saved(self):
+        return all(tensor.version == version for tensor, version in self.saved)
 
 
 @exercise(
-    "sum-to",
-    answer=sum_to,
-    stub=_dims_of_the_shape,
+    "stale-value",
+    answer=Writing,
     points=2,
-    difficulty=4,
+    difficulty=3,
     minutes=6,
-    without=("course.engine.parts.sum_to",),
+    without=_names_of(Writing),
 )
-class SumTo(Exercise):
-    """One sum for all stretched dimensions
+class StaleValue(Part):
+    """Write, and notice it
 
-    Broadcasting stretched an operand; its gradient is summed over the stretched dimensions, all of
-    them in a single `sum`. The code below is right for a bias and for a column. It has two faults:
-    when dimensions are missing *and* others have size 1, and when nothing was stretched at all.
+    Write two methods from an empty class.
 
-    **Input:** `gradient`, a tensor; `shape`, the shape of the operand, a tuple.
+    `sub_(self, other)` subtracts the tensor `other` from `self` in place: the array `self.data`
+    stays the same object, its numbers change. `self.version` grows by 1, and `self` is returned.
+    Such a write is not recorded. So while `grad_mode.enabled` is True, it raises RuntimeError if
+    `self` or `other` requires grad, before it changes anything.
 
-    **Output:** a tensor of that shape: `gradient` summed over the dimensions that the operand
-    lacks (at the left), and over those in which it has size 1.
+    `check_saved(self)` raises RuntimeError if a tensor of `self.saved` has another version now than
+    it had then. `self.saved` is the list of pairs that `result` made: each a tensor and its
+    version. Otherwise it does nothing.
 
     ```python
-    g = tk.ones(2, 3, 4)
-    sum_to(g, (3, 1))
-    # tensor([[8.],
-    #         [8.],
-    #         [8.]])
-    sum_to(g, (2, 3, 4)).shape
-    # torch.Size([2, 3, 4])
+    Tensor = tensor_with(Writing)
+    x = Tensor(3.0, requires_grad=True)
+    y = x * x
+    with no_grad():
+        x.sub_(Tensor(1.0))
+    y.backward()
+    # RuntimeError: x was 3 when y was made, now it is 2
     ```
 
-    Your function runs inside tensorkit below.
+    An empty list in `saved` raises nothing, and a single number (0-d) is written like any other.
     """
 
     hints = (
-        "With `gradient` of shape `(2, 3, 4)` and `shape` `(3, 1)`, print `stretched`. Of which of "
-        "the two shapes are these dimensions, and which of the two does `sum` ask for?",
-        "Dimension `dim` of the operand is dimension `missing + dim` of the gradient.",
-        "`sum(dim=[])` sums over everything, not over nothing. Sum only if `stretched` has an "
-        "entry.",
+        "`self.data -= other.data` writes into the array; `self.data = self.data - other.data` "
+        'makes a new one. The error: `raise RuntimeError("...")` with a sentence of yours.',
+        "The condition in `sub_`: `grad_mode.enabled and (self.requires_grad or "
+        "other.requires_grad)`.",
+        "In `check_saved`: `for tensor, version in self.saved:`, and compare `tensor.version` with "
+        "`version`.",
     )
     usual_mistakes = {
-        "nothing stretched": (
-            _index_repaired_only,
-            "The dimensions are right now. Where nothing was stretched the list is empty, and "
-            "`sum` with an empty list adds up everything: leave the sum out in this case.",
+        "a new array": (
+            _NewArray,
+            "Your `sub_` makes a new array: others who hold the old one do not see the change. "
+            "Write `self.data -= other.data`.",
         ),
-        "counted in the operand": (
-            _nothing_repaired_only,
-            "Where dimensions are missing you sum over the wrong ones: a dimension of the operand "
-            "stands further to the right in the gradient, by `missing`.",
+        "nothing is written": (
+            _Dropped,
+            "The numbers stay as they are. `self.data - other.data` alone computes and forgets; "
+            "`self.data -= other.data` writes.",
         ),
-        "the mean": (
-            _average,
-            "You take a mean. Every place that read the element changes the result, so their "
-            "gradients add up.",
+        "a tensor into an array": (
+            _TensorIntoArray,
+            "`other` is a tensor, and NumPy does not know those. Its numbers are in `other.data`.",
         ),
-        "one of them": (
-            _one_of_them,
-            "You took one of the gradients that come back. All of them count: add them up.",
+        "version 1": (
+            _OneVersion,
+            "The version is 1 after every write. Count the writes: `self.version += 1`.",
         ),
-        "sizes of 1 dropped": (
-            _ones_left_out,
-            "The sums are right, and dimensions of size 1 are missing. The gradient has the shape "
-            "of the operand: `reshape(shape)`.",
+        "nothing is raised": (
+            _QuietRefusal,
+            "Where `sub_` is not allowed yours does nothing, and nobody notices. Raise "
+            "RuntimeError.",
+        ),
+        "another error": (
+            _AnotherError,
+            "`check_saved` raises another error. Code that waits for it waits for RuntimeError, as "
+            "in PyTorch.",
+        ),
+        "the version is forgotten": (
+            _VersionForgotten,
+            "The numbers change and the version stays, so that nobody notices. Add 1 to "
+            "`self.version`.",
+        ),
+        "no return": (
+            _NoReturn,
+            "`sub_` gives None. End it with `return self`, as methods with `_` do.",
+        ),
+        "never raises": (
+            _NeverRaises,
+            "A tensor that requires grad is changed while operations are recorded, and the history "
+            "does not know of it. Raise RuntimeError before you write.",
+        ),
+        "raises without recording": (
+            _AlwaysRaises,
+            "Inside `with no_grad():` writing is allowed, or nobody could train. Look at "
+            "`grad_mode.enabled` too.",
+        ),
+        "constants raise": (
+            _ConstantsRaise,
+            "Constants may be written at any time. Raise only if one of the two requires grad.",
+        ),
+        "other is forgotten": (
+            _OtherForgotten,
+            "You look at `self` alone. If `other` requires grad, the new numbers depend on it, and "
+            "that would be lost too.",
+        ),
+        "added": (_Added, "`sub_` subtracts. Yours adds the other tensor."),
+        "any write": (
+            _AnyWrite,
+            "You raise if a tensor was ever written into. What matters is whether that happened "
+            "after it was saved: compare the two versions.",
+        ),
+        "its own version": (
+            _OwnVersion,
+            "You look at the version of the result. Its formula reads the tensors in `self.saved`: "
+            "theirs count.",
+        ),
+        "the first one only": (
+            _FirstOnly,
+            "Only the first saved tensor is checked. Go through all of `self.saved`.",
+        ),
+        "inputs instead of saved": (
+            _InputsChecked,
+            "You check the inputs. A formula that reads no numbers, as that of `+`, does not mind "
+            "a change: go through `self.saved`.",
+        ),
+        "returned": (
+            _Returned,
+            "`check_saved` tells by its result, and nobody reads it. Raise RuntimeError.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        g = tk.tensor(draw.floats(24, 1, 9), dtype=tk.float64).reshape(2, 3, 4)
-        yield case(g[0], (4,), label="a bias")
-        yield case(g[0], (3, 1), label="a column")
-        yield case(g, (3, 1), label="a dimension missing, another of size 1")
-        yield case(g, (1, 4), label="a dimension missing, the first of size 1")
-        square = tk.tensor(draw.floats(18, 1, 9)).reshape(2, 3, 3)
-        yield case(square, (3, 1), label="where sizes agree by chance")
-        yield case(g, (2, 3, 4), label="nothing was stretched")
-        yield case(g[0], (3, 4), label="nothing was stretched, a matrix")
-        yield case(g, (), label="a single number (0-d)")
-        yield case(tk.tensor(2.5), (), label="a single number that stays one")
-        yield case(g, (2, 1, 1), label="two dimensions that stretch (size 1)")
-        yield case(g.permute(2, 1, 0), (3, 1), label="a turned gradient (non-contiguous)")
-        yield case(tk.zeros(0, 3), (1,), label="no rows (empty)")
-        half = tk.tensor([draw.integers(3, 1, 20) for _ in range(2)]).half()
-        yield case(half, (2, 1), label="half the memory (float16)")
-
-    def advice(self, *args: Any) -> str | None:
-        gradient, shape = args
-        return f"The result must have the shape {shape}; the gradient has {tuple(gradient.shape)}."
-
-
-@no_type_check
-def _recorded_stub(graph, name, upstream):
-    from course.engine.parts import apply, constant
-
-    operation, inputs = graph[name]["operation"], graph[name]["inputs"]
-    if operation == "add":
-        return [upstream, upstream]
-    if operation == "sum":
-        return [apply(graph, "expand", [upstream], graph[inputs[0]]["value"].shape)]
-    if operation == "mul":
-        a, b = inputs
-        return ...  # a list of two names: upstream times b, upstream times a
-    if operation == "matmul":
-        a, b = (apply(graph, "transpose", [it]) for it in inputs)
-        return ...  # a list of two names: upstream @ b.T, a.T @ upstream
-    minus_one, one = constant(graph, -1.0), constant(graph, 1.0)
-    slope = ...  # 1 - out * out, where out is this node itself: `name`
-    return [apply(graph, "mul", [upstream, slope])]
-
-
-def _as_constants(graph: Graph, name: str, upstream: str) -> list[str]:
-    found = recorded_gradients(graph, name, upstream)
-    for it in found:
-        if it != upstream:
-            graph[it] = {
-                "operation": "constant",
-                "inputs": [],
-                "value": graph[it]["value"],
-                "requires_grad": False,
-            }
-    return found
-
-
-def _from_tensors(graph: Graph, name: str, upstream: str) -> list[Any]:
-    node = graph[name]
-    values = [graph[it]["value"] for it in node["inputs"]]
-    return gradients_of(node["operation"], graph[upstream]["value"], values, node["value"])
-
-
-def _own_factor_recorded(graph: Graph, name: str, upstream: str) -> list[str]:
-    found = recorded_gradients(graph, name, upstream)
-    return found[::-1] if graph[name]["operation"] == "mul" else found
-
-
-def _without_upstream_recorded(graph: Graph, name: str, upstream: str) -> list[str]:
-    one = parts.leaf(
-        graph, f"one{len(graph)}", tk.ones_like(graph[upstream]["value"]), requires_grad=False
-    )
-    return recorded_gradients(graph, name, one)
+        v, w = draw.floats(3, 1.1, 9), draw.floats(3, 1.1, 9)
+        a, b = draw.floats(2, 1.1, 4)
+        c = f"c = Tensor({v})\n"
+        x, y = f"x = Tensor({v}, requires_grad=True)\n", f"y = Tensor({w}, requires_grad=True)\n"
+        off = "with no_grad():\n    "
+        kept = "try:\n    x.sub_(y)\nexcept RuntimeError:\n    pass"
+        both = "x.grad.data", "y.grad.data"
+        late = f"{off}x.sub_(Tensor({a}))\n"
+        yield _case("a constant", f"{c}z = c.sub_(Tensor({w}))", "c.data", "c.version", "z is c")
+        yield _case(
+            "three times",
+            f"{c}for _ in range(3):\n    z = c.sub_(Tensor({w}))",
+            "c.data",
+            "c.version",
+            "z is c",
+        )
+        yield _case(
+            "the same array",
+            f"{c}numbers = c.data\nc.sub_(Tensor({a}))",
+            "numbers",
+            "c.data is numbers",
+            "c.version",
+        )
+        yield _case("without recording", f"{x}{off}x.sub_(Tensor({w}))", "x.data", "x.version")
+        yield _case("recording", f"{x}x.sub_(Tensor({w}))", "x.data", raises=True)
+        yield _case(
+            "changed after it was saved",
+            f"{x}{y}z = (x * y).sum()\n{late}z.backward()",
+            *both,
+            raises=True,
+        )
+        yield _case("changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *both)
+        yield _case("changed, not saved", f"{x}{y}z = (x + y).sum()\n{late}z.backward()", *both)
+        yield _case(
+            "other requires grad, without recording", f"{c}{y}{off}c.sub_(y)", "c.data", "c.version"
+        )
+        yield _case(
+            "a result, recording", f"{x}z = x * x\nz.sub_(Tensor({a}))", "z.data", raises=True
+        )
+        yield _case("other requires grad", f"{c}{y}c.sub_(y)", "c.data", raises=True)
+        yield _case("both require grad", f"{x}{y}x.sub_(y)", "x.data", raises=True)
+        yield _case("other is a result", f"{c}{y}c.sub_(y * y)", "c.data", raises=True)
+        yield _case("nothing changed before", f"{x}{y}{kept}", "x.data", "x.version")
+        yield _case(
+            "the second one changed",
+            f"{x}{y}z = (y * x).sum()\n{late}z.backward()",
+            *both,
+            raises=True,
+        )
+        yield _case(
+            "changed twice, once before",
+            f"{x}{y}{late}z = (y * x).sum()\n{late}z.backward()",
+            *both,
+            raises=True,
+        )
+        yield _case(
+            "the result changed",
+            f"{x}{y}z = x * y\n{off}z.sub_(Tensor({a}))\nz.sum().backward()",
+            *both,
+        )
+        yield _case(
+            "two steps of training",
+            f"{x}for _ in range(2):\n    x.zero_grad()\n    (x * x).sum().backward()\n"
+            "    with no_grad():\n        x.sub_(x.grad * 0.1)",
+            "x.data",
+            "x.version",
+        )
+        yield _case("a single number (0-d)", f"c = Tensor({a})\nc.sub_(Tensor({b}))", "c.data")
 
 
-def _slope_of(graph: Graph, name: str, upstream: str, square: str) -> list[str]:
-    minus = parts.apply(graph, "mul", [parts.constant(graph, -1.0), square])
-    slope = parts.apply(graph, "add", [parts.constant(graph, 1.0), minus])
-    return [parts.apply(graph, "mul", [upstream, slope])]
+class _NotNested:
+    def __enter__(self):
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = True
 
 
-def _tanh_not_squared(graph: Graph, name: str, upstream: str) -> list[str]:
-    if graph[name]["operation"] != "tanh":
-        return recorded_gradients(graph, name, upstream)
-    return _slope_of(graph, name, upstream, name)
+class _AtCreation:
+    def __init__(self):
+        self.before = grad_mode.enabled
+
+    def __enter__(self):
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = self.before
 
 
-def _tanh_of_its_input(graph: Graph, name: str, upstream: str) -> list[str]:
-    if graph[name]["operation"] != "tanh":
-        return recorded_gradients(graph, name, upstream)
-    (x,) = graph[name]["inputs"]
-    return _slope_of(graph, name, upstream, parts.apply(graph, "mul", [x, x]))
+class _OneForAll:
+    before = True
+
+    def __enter__(self):
+        _OneForAll.before = grad_mode.enabled
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = _OneForAll.before
 
 
-def _out_as_a_constant(graph: Graph, name: str, upstream: str) -> list[str]:
-    if graph[name]["operation"] != "tanh":
-        return recorded_gradients(graph, name, upstream)
-    value = graph[name]["value"]
-    out = parts.leaf(graph, f"out{len(graph)}", value, requires_grad=False)
-    return _slope_of(graph, name, upstream, parts.apply(graph, "mul", [out, out]))
+class _Toggled:
+    def __enter__(self):
+        grad_mode.enabled = not grad_mode.enabled
+
+    def __exit__(self, *error):
+        grad_mode.enabled = not grad_mode.enabled
 
 
-def _product_turned(graph: Graph, name: str, upstream: str) -> list[str]:
-    if graph[name]["operation"] != "matmul":
-        return recorded_gradients(graph, name, upstream)
-    a, b = (parts.apply(graph, "transpose", [it]) for it in graph[name]["inputs"])
-    return [
-        parts.apply(graph, "matmul", [b, upstream]),
-        parts.apply(graph, "matmul", [upstream, a]),
-    ]
+class _TheObject:
+    def __enter__(self):
+        self.before = grad_mode
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = self.before
+
+
+class _StaysOff:
+    def __enter__(self):
+        self.before = grad_mode.enabled
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = False
+
+
+class _Swallowed(no_grad):
+    def __exit__(self, *error):
+        grad_mode.enabled = self.before
+        return True
+
+
+class _NotOnError(no_grad):
+    def __exit__(self, *error):
+        if error[0] is None:
+            grad_mode.enabled = self.before
 
 
 @exercise(
-    "recorded-gradients",
-    answer=recorded_gradients,
-    stub=_recorded_stub,
-    kind="complete",
-    points=3,
-    difficulty=4,
-    minutes=6,
-    without=("course.engine.parts.recorded_gradients",),
+    "nested-no-grad",
+    answer=no_grad,
+    stub=_NotNested,
+    points=2,
+    difficulty=3,
+    minutes=4,
+    without=("course.engine.no_grad.__enter__", "course.engine.no_grad.__exit__"),
 )
-class RecordedGradients(Exercise):
-    """Gradients that can be differentiated
+class NestedNoGrad(Part):
+    """A block in a block
 
-    The formulas once more, written with the engine's own operations: each result is a node of the
-    graph, with a history of its own. Fill the three gaps.
+    `with no_grad():` calls `__enter__` when the block begins and `__exit__` when it ends, also when
+    it ends with an error. The class below turns recording off and on again. Inside of another
+    such block that is wrong: recording is on again too early. Repair it.
 
-    **Input:** `graph`; `name`, the node whose formula is asked for, one of `add`, `mul`, `matmul`,
-    `sum` and `tanh`; `upstream`, the name of the node that holds the gradient of its result.
-
-    **Output:** a list of names, one for each input: the nodes that hold its gradient.
-
-    `apply(graph, "mul", [a, b])` runs an operation on two nodes, records it, and returns the name
-    of the new node. `constant(graph, 1.0)` puts a number into the graph and returns its name.
+    **Input:** `grad_mode.enabled`, True or False. **Output:** in the block it is False, afterwards
+    it is what it was when the block was entered. An error inside the block goes on to whoever comes
+    next.
 
     ```python
-    # graph has the leaves x = 2, y = 5 and up = 1, and "mul3" of ["x", "y"]
-    recorded_gradients(graph, "mul3", "up")
-    # ["mul4", "mul5"]: "mul4" is up times y, 5, and "mul5" is up times x, 2
+    x = Tensor(2.0, requires_grad=True)
+    with no_grad():
+        with no_grad():
+            y = x * x
+        z = x * x
+    z.requires_grad
+    # False: the outer block is still open
     ```
 
-    The check looks at your gradients, and at their *second order*: at the gradients of the sum of
-    their squares.
+    The check works with any operation, also with one on an empty tensor.
     """
 
-    changes_arguments = True
     hints = (
-        'For `mul` the first of the two names is `apply(graph, "mul", [upstream, b])`. `matmul` '
-        "goes like it; `a` and `b` are transposed there already.",
-        'The square of the result: `apply(graph, "mul", [name, name])`. Times `minus_one`, plus '
-        "`one`: each an `apply`.",
-        "Use names only. Whoever takes a value out of the graph and computes with tensors loses "
-        "the history.",
+        "The block must remember what `grad_mode.enabled` was. An attribute of `self` can hold it: "
+        "each block is an object of its own.",
+        "In `__enter__`: `self.before = grad_mode.enabled`, before you turn it off. In `__exit__`: "
+        "`grad_mode.enabled = self.before`.",
     )
     usual_mistakes = {
-        "without a history": (
-            _as_constants,
-            "The gradients are right, and they are constants: nothing leads from them to the "
-            "inputs, so their own gradients are zero. Make them with `apply`.",
+        "remembered at creation": (
+            _AtCreation,
+            "You remember the mode when the object is made. It may be entered later, when the mode "
+            "is another one: remember it in `__enter__`.",
         ),
-        "tensors": (
-            _from_tensors,
-            "You return tensors. Return the names of nodes, as `apply` gives them.",
+        "one memory for all": (
+            _OneForAll,
+            "All blocks share one memory, which belongs to the class, and the inner block "
+            "overwrites it. Use an attribute of `self`.",
         ),
-        "its own factor": (
-            _own_factor_recorded,
-            "In `mul` each input gets its own value. The slope of `a * b` with respect to `a` is "
-            "`b`: the other factor.",
+        "toggled": (
+            _Toggled,
+            "You switch to the opposite. In a block inside of a block that turns recording on.",
         ),
-        "without upstream": (
-            _without_upstream_recorded,
-            "These are the slopes alone. Every formula has `upstream` in it once.",
+        "the object": (
+            _TheObject,
+            "You remember the object `grad_mode`, and not the value of `grad_mode.enabled`.",
         ),
-        "tanh not squared": (
-            _tanh_not_squared,
-            "The slope of tanh is 1 minus the *square* of the result: apply `mul` to the node and "
-            "itself first.",
+        "stays off": (
+            _StaysOff,
+            "Recording stays off after the block. Remember what it was before you turn it off, and "
+            "put that back.",
         ),
-        "tanh of the input": (
-            _tanh_of_its_input,
-            "The slope of tanh is 1 minus the square of its result, not of its input. The result "
-            "is the node `name`.",
+        "errors vanish": (
+            _Swallowed,
+            "Your `__exit__` returns True, which tells Python to forget the error of the block. "
+            "Return nothing.",
         ),
-        "out as a constant": (
-            _out_as_a_constant,
-            "The gradient of tanh is right, its own gradient is not: the result went in as a "
-            "constant. Use the node itself, `name`, whose history leads on to the input.",
-        ),
-        "the order of the product": (
-            _product_turned,
-            "In `matmul` the factors are in the wrong order: `upstream @ b.T` and "
-            "`a.T @ upstream`.",
+        "not after an error": (
+            _NotOnError,
+            "After an error inside the block recording stays off. Put the mode back in any case.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(*shape: int) -> tk.Tensor:
-            n = tk.zeros(shape).numel()
-            return tk.tensor(draw.floats(n, 0.2, 0.9)).reshape(shape)
-
-        x, y, up = draw.number(2, 4), draw.number(5, 9), draw.number(1.5, 3)
-        number = {"x": tk.tensor(x), "y": tk.tensor(y), "up": tk.tensor(up)}
-        yield case(*_node(number, "mul"), "up", label="mul of two numbers (0-d)")
-        rows = {"x": some(3), "y": some(3) + 1, "up": some(3) + 2}
-        yield case(*_node(rows, "mul"), "up", label="mul")
-        matrices = {"x": some(2, 3), "y": some(3, 2) + 1, "up": some(2, 2) + 2}
-        yield case(*_node(matrices, "matmul"), "up", label="matmul")
-        squares = {"x": some(2, 2), "y": some(2, 2) + 1, "up": some(2, 2) + 2}
-        yield case(*_node(squares, "matmul"), "up", label="matmul of squares")
-        yield case(*_node({"x": some(3), "up": some(3) + 2}, "tanh"), "up", label="tanh")
-        one = {"x": some(1)[0], "up": some(1)[0] + 2}
-        yield case(*_node(one, "tanh"), "up", label="tanh of a number (0-d)")
-        doubles = {"x": some(2, 1).double(), "up": some(2, 1).double() + 2}
-        yield case(*_node(doubles, "tanh"), "up", label="tanh in float64")
-        turned = {"x": some(3, 2).T, "y": some(3, 2).T + 1, "up": some(3, 2).T + 2}
-        yield case(*_node(turned, "mul"), "up", label="mul (non-contiguous)")
-        exact = {"x": [1.0, -2.0], "y": [4.0, 0.5], "up": [2.0, 1.0]}
-        halves = {name: tk.tensor(it, dtype=tk.float16) for name, it in exact.items()}
-        yield case(*_node(halves, "mul"), "up", label="mul (float16)")
-
-    def run(self, answer: Any, *args: Any) -> Any:
-        """The gradients, and the gradients of the sum of their squares."""
-        graph, name, upstream = args
-        leaves = [it for it, node in graph.items() if node["operation"] == "leaf"]
-        names = answer(graph, name, upstream)
-        if not isinstance(names, list):
-            return names
-        for position, it in enumerate(names):
-            if type(it) is not str or it not in graph:
-                raise TypeError(f"Entry {position} of the list is no name of a node.")
-        nothing = parts.apply(graph, "mul", [leaves[0], parts.constant(graph, 0.0)])
-        total = parts.apply(graph, "sum", [nothing])
-        for it in names:
-            square = parts.apply(graph, "mul", [it, it])
-            total = parts.apply(graph, "add", [total, parts.apply(graph, "sum", [square])])
-        own = parts.gradients_from(graph, total)
-        again = {it: own.get(it, tk.zeros_like(graph[it]["value"])) for it in leaves}
-        return Seen({"gradients": [graph[it]["value"] for it in names], "second order": again})
-
-    def advice(self, *args: Any) -> str | None:
-        return "What `apply` takes, and what you return, are names of nodes."
-
-    def describe_call(self, args: tuple[Any, ...], show: Any) -> str:
-        graph, name, upstream = args
-        return f"recorded_gradients(graph, {name!r}, {upstream!r}), where {_told(graph, show)}"
-
-
-def _node(values: dict[str, tk.Tensor], operation: str) -> tuple[Graph, str]:
-    graph = _leaves(**values)
-    inputs = [it for it in values if it != "up"]
-    return graph, parts.apply(graph, operation, inputs)
-
-
-def cross_entropy_gradient(
-    upstream: tk.Tensor,
-    scores: tk.Tensor,
-    labels: tk.Tensor,
-) -> tk.Tensor:
-    """The gradient of the scores, from that of their mean cross entropy."""
-    n = len(labels)
-    gradient = tk.softmax(scores, dim=1)
-    gradient[tk.arange(n), labels] -= 1
-    return upstream * gradient / n
-
-
-def _softmax_alone(upstream: Any, scores: Any, labels: Any) -> Any:
-    return upstream * tk.softmax(scores, dim=1) / len(labels)
-
-
-def _not_averaged(upstream: Any, scores: Any, labels: Any) -> Any:
-    return cross_entropy_gradient(upstream, scores, labels) * len(labels)
+        v, w = draw.floats(2, 1.1, 9), draw.floats(2, 1.1, 9)
+        x = f"x = Tensor({v}, requires_grad=True)\n"
+        inner = "with no_grad():\n    with no_grad():\n        y = x * x\n"
+        looks = "y.requires_grad", "z.requires_grad"
+        yield _case(
+            "one block", f"{x}with no_grad():\n    y = x * {w}\nz = x * x", "y.data", *looks
+        )
+        yield _case("a block in a block", f"{x}{inner}    z = x * {w}", "z.data", *looks)
+        yield _case("after both", f"{x}{inner}z = x * {w}", "z.data", *looks)
+        yield _case(
+            "two in a block", f"{x}{inner}    with no_grad():\n        pass\n    z = x * x", *looks
+        )
+        yield _case(
+            "three deep",
+            f"{x}with no_grad():\n    with no_grad():\n        with no_grad():\n"
+            f"            y = x * x\n        z = x + {w}\n    u = z * x",
+            *looks,
+            "u.requires_grad",
+            "u.data",
+        )
+        yield _case(
+            "an error inside",
+            f"{x}try:\n    with no_grad():\n        y = x * {w}\n        1 / 0\n"
+            "except ZeroDivisionError:\n    pass\nz = x * x",
+            *looks,
+        )
+        yield _case(
+            "an error in the inner block",
+            f"{x}with no_grad():\n    try:\n        with no_grad():\n            y = x * {w}\n"
+            "            1 / 0\n    except ZeroDivisionError:\n        pass\n"
+            "    z = x * x\nu = x * x",
+            *looks,
+            "u.requires_grad",
+        )
+        yield _case(
+            "an error goes on",
+            f"{x}caught = False\ntry:\n    with no_grad():\n        y = x * {w}\n        1 / 0\n"
+            "except ZeroDivisionError:\n    caught = True\nz = x * x",
+            "caught",
+            *looks,
+        )
+        yield _case(
+            "another error goes on",
+            f"{x}caught = 0\nfor n in range(2):\n    try:\n        with no_grad():\n"
+            f"            y = x * {w}\n            [][n]\n"
+            "    except IndexError:\n        caught += 1",
+            "caught",
+            "y.data",
+        )
+        yield _case(
+            "made early, entered late",
+            f"{x}block = no_grad()\nwith no_grad():\n    with block:\n        y = x * x\n"
+            f"    z = x * {w}",
+            *looks,
+        )
+        yield _case(
+            "made inside, entered outside",
+            f"{x}with no_grad():\n    block = no_grad()\nwith block:\n    y = x * x\nz = x * {w}",
+            *looks,
+        )
+        yield _case(
+            "training goes on",
+            f"{x}for _ in range(2):\n    x.zero_grad()\n    (x * x).sum().backward()\n"
+            f"    with no_grad():\n        x.sub_(x.grad * 0.1)",
+            "x.data",
+        )
+        yield _case(
+            "no elements (empty)",
+            "x = Tensor([], requires_grad=True)\n"
+            "with no_grad():\n    with no_grad():\n        pass\n    y = x * x\nz = x * x",
+            *looks,
+        )
 
 
-def _turned(upstream: Any, scores: Any, labels: Any) -> Any:
-    return -cross_entropy_gradient(upstream, scores, labels)
+def _sin_without_slope(self):
+    return self.result(np.sin(self.data), (self,), lambda g: (g,), saved=(self,))
 
 
-def _along_the_samples(upstream: Any, scores: Any, labels: Any) -> Any:
-    gradient = tk.softmax(scores, dim=0)
-    gradient[tk.arange(len(labels)), labels] -= 1
-    return upstream * gradient / len(labels)
+def _sin_of_slope(self):
+    return self.result(np.sin(self.data), (self,), lambda g: (g * self.sin(),), saved=(self,))
 
 
-def _slope_alone(upstream: Any, scores: Any, labels: Any) -> Any:
-    return cross_entropy_gradient(tk.ones_like(upstream), scores, labels)
+def _minus_the_slope(self):
+    return self.result(
+        np.sin(self.data),
+        (self,),
+        lambda g: (g * (self - np.pi / 2).sin(),),
+        saved=(self,),
+    )
+
+
+def _constant_cosine(self):
+    cosine = np.cos(self.data)
+    return self.result(np.sin(self.data), (self,), lambda g: (g * cosine,), saved=(self,))
+
+
+def _slope_without_upstream(self):
+    return self.result(
+        np.sin(self.data),
+        (self,),
+        lambda g: ((self + np.pi / 2).sin(),),
+        saved=(self,),
+    )
+
+
+def _sine_of_tensor(self):
+    return self.result(np.sin(self), (self,), lambda g: (g * np.cos(self),))
+
+
+def _sine_is_an_array(self):
+    return np.sin(self.data)
+
+
+def _sine_without_tuple(self):
+    return self.result(
+        np.sin(self.data),
+        (self,),
+        lambda g: g * (self + np.pi / 2).sin(),
+        saved=(self,),
+    )
+
+
+def _degrees(self):
+    return self.result(
+        np.sin(self.data),
+        (self,),
+        lambda g: (g * (self + 90.0).sin(),),
+        saved=(self,),
+    )
+
+
+def _nothing_saved_for_sin(self):
+    return self.result(np.sin(self.data), (self,), lambda g: (g * (self + np.pi / 2).sin(),))
 
 
 @exercise(
     "sixth-operation",
-    answer=cross_entropy_gradient,
+    answer=sin,
     points=0,
-    difficulty=4,
-    minutes=10,
+    difficulty=3,
+    minutes=8,
     further=True,
+    without=("course.engine.sin",),
 )
-class SixthOperation(Exercise):
+class SixthOperation(Part):
     """A sixth operation
 
-    Libraries have an operation of its own for the loss of a classifier, because its formula is
-    shorter than the way through its parts. The cross entropy of a sample is minus the logarithm of
-    the probability that softmax gives to its label; the loss is the mean over the samples. With
-    respect to the scores its gradient is
+    Give your tensors a sine. Its slope is the cosine, and your engine has none. It needs none:
+    $\\cos x = \\sin(x + \\pi/2)$, so the formula can use the operation itself.
 
-    $$\\frac{1}{n} \\, (\\text{softmax}(\\text{scores}) - \\text{one-hot}(\\text{labels}))$$
-
-    times the upstream gradient.
-
-    **Input:** `upstream`, a 0-d tensor; `scores`, float of shape `[samples, classes]`; `labels`,
-    whole numbers of shape `[samples]`.
-
-    **Output:** the gradient of `scores`. `scores` itself must stay as it is.
+    **Input:** `self`, a tensor, which may be empty. **Output:** the sine of every element, made by
+    `self.result`. The formula reads the numbers of `self`, so it is saved. It computes with
+    tensors, so that the slope has a slope in turn.
 
     ```python
-    cross_entropy_gradient(tk.tensor(1.0), tk.tensor([[0.0, 0.0]]), tk.tensor([1]))
-    # tensor([[ 0.5000, -0.5000]])
+    Tensor = tensor_with(sin)
+    x = Tensor(0.0, requires_grad=True)
+    x.sin().backward()
+    x.grad
+    # Tensor(1.)
     ```
     """
 
     hints = (
-        "`tk.softmax(scores, dim=1)` gives the probabilities, a row for each sample. It is a new "
-        "tensor, so you may write into it.",
-        "Subtract 1 at the place of the label in each row: `gradient[tk.arange(n), labels] -= 1`.",
+        "The numbers are `np.sin(self.data)`, the inputs `(self,)`, saved is `(self,)`. The "
+        "operation `relu` has the same form.",
+        "The cosine as a tensor: `(self + np.pi / 2).sin()`. The formula gives a tuple of one: `g` "
+        "times that, and a comma.",
     )
     usual_mistakes = {
-        "softmax alone": (
-            _softmax_alone,
-            "These are the probabilities. At the label of each sample subtract 1: that score "
-            "should grow.",
+        "the gradient goes through": (
+            _sin_without_slope,
+            "You pass the gradient on as it is. Multiply it by the slope, which is the cosine.",
         ),
-        "not averaged": (
-            _not_averaged,
-            "The loss is a mean over the samples, so each sample counts one n-th: divide by `n`.",
+        "the sine as its slope": (
+            _sin_of_slope,
+            "You took the sine itself for its slope. The slope is the cosine: "
+            "`(self + np.pi / 2).sin()`.",
         ),
         "the sign": (
-            _turned,
-            "The sign is turned: it is the probabilities minus one-hot. Along the gradient the "
-            "loss grows.",
+            _minus_the_slope,
+            "The sign is wrong: `sin(x - pi/2)` is minus the cosine. Add `np.pi / 2`.",
         ),
-        "along the samples": (
-            _along_the_samples,
-            "Your softmax goes along the samples. The probabilities of one sample add up to 1: "
-            "`dim=1`.",
+        "a cosine without a history": (
+            _constant_cosine,
+            "The slope is right, but it is an array of numbers without a history, so the slope of "
+            "the slope is missing. Compute it with tensors: `(self + np.pi / 2).sin()`.",
         ),
         "without upstream": (
-            _slope_alone,
-            "This is the gradient of the loss alone. Multiply the upstream gradient into it.",
+            _slope_without_upstream,
+            "This is the slope alone. Multiply `g` into it.",
+        ),
+        "NumPy's sine of a tensor": (
+            _sine_of_tensor,
+            "NumPy knows arrays, no tensors of yours. The numbers are in `self.data`.",
+        ),
+        "an array": (
+            _sine_is_an_array,
+            "This is an array without a history. Hand it to `self.result`, with the inputs and the "
+            "formula.",
+        ),
+        "no tuple": (
+            _sine_without_tuple,
+            "The formula gives a tensor. Give a tuple, also for one input: put a comma behind it.",
+        ),
+        "degrees": (
+            _degrees,
+            "90 are degrees. The sine takes radians: add `np.pi / 2`.",
+        ),
+        "nothing saved": (
+            _nothing_saved_for_sin,
+            "The formula reads the numbers of `self`. Give `saved=(self,)`, so that a change is "
+            "noticed.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        flat = tk.tensor([[0.0, 0.0]])
-        yield case(tk.tensor(1.0), flat, tk.tensor([1]), label="one sample, equal scores")
-        scores = tk.tensor([draw.floats(4, -2, 2) for _ in range(3)])
-        yield case(tk.tensor(1.0), scores, tk.tensor([0, 3, 1]), label="three samples")
-        yield case(tk.tensor(2.5), scores, tk.tensor([2, 2, 2]), label="upstream is not 1")
-        wide = scores.double().T
-        yield case(
-            tk.tensor(-1.0).double(),
-            wide,
-            tk.tensor([0, 2, 1, 1]),
-            label="float64 (non-contiguous)",
+        v, a = draw.floats(3, 0.1, 1.4), draw.number(0.2, 1.3)
+        x, y = f"x = Tensor({v}, requires_grad=True)\n", f"x = Tensor({a}, requires_grad=True)\n"
+        twice = "backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
+        yield _case("three numbers", f"{x}z = x.sin()\nz.sum().backward()", "z.data", "x.grad.data")
+        yield _case("a chain", f"{x}((x * x).sin() * {v}).sum().backward()", "x.grad.data")
+        yield _case("scaled (0-d)", f"{y}(x.sin() * {v[0]}).backward()", "x.grad.data")
+        yield _case("the slope of a slope", f"{y}x.sin().{twice}slope.backward()", "x.grad.data")
+        yield _case(
+            "of a product", f"{y}(x * x.sin()).{twice}slope.backward()", "slope.data", "x.grad.data"
         )
-        single = tk.tensor(draw.floats(2, -2, 2)).unsqueeze(1)
-        yield case(tk.tensor(3.0), single, tk.tensor([0, 0]), label="a single class (size 1)")
-        half, many = tk.zeros(2, 4, dtype=tk.float16), tk.tensor(float(draw.integer(2, 20)))
-        own = tk.tensor(draw.integers(2, 0, 3))
-        yield case(many.half(), half, own, label="equal scores, half the memory (float16)")
+        yield _case("what is saved", f"{x}z = x.sin()", "[each is x for each, version in z.saved]")
+        stale = f"with no_grad():\n    x.sub_(Tensor({a}))\n"
+        yield _case(
+            "changed", f"{x}z = x.sin().sum()\n{stale}z.backward()", "x.grad.data", raises=True
+        )
+        yield _case("a constant", f"z = Tensor({v}).sin()", "z.data", "z.requires_grad")
+        yield _case("no elements (empty)", "x = Tensor([])\nz = x.sin()", "z.data")
 
 
 def forward_slopes(

@@ -12,7 +12,7 @@
     writer       the one writer of gradebook and autograded notebooks
     batch        many submissions: what is graded, retries, progress
     feedback     the pages that learners get back
-    overview     the report about a class, with `overview_page`, `overview_files` and `similar`
+    class_report the report about a class, with `class_page`, `class_files` and `similar`
     server       what a machine has for grading
 
 Learners' code runs in the folder `sandbox`; definitions, expected values and seeds stay here.

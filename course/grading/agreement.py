@@ -9,6 +9,7 @@ points. So nobody is graded until all four agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
@@ -16,6 +17,7 @@ from course.shared.errors import CourseError
 
 MOST_NAMED = 5
 """Cells that differ which are named."""
+REFUSED = "Nothing was graded, because grades would be wrong. Run:"
 
 
 def points_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, float]:
@@ -31,6 +33,8 @@ def points_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, float]:
 def check_notebooks(source: Source) -> None:
     """Raises CourseError unless the notebooks have the exercises and points of the definitions.
 
+    The answer cells and the checks are also compared: their order, their kind, their names.
+
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
     released, solved = points_in(source.released), points_in(source.solved)
@@ -44,6 +48,49 @@ def check_notebooks(source: Source) -> None:
     command = f"course build {source.chapter}, then nbgrader generate_assignment {source.chapter}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
+    differ = _first_difference(_marked_cells(source.solved), _marked_cells(source.released))
+    if differ is not None:
+        raise CourseError(
+            f"The notebook with the answers and the released one do not agree on the cell "
+            f"{differ}: its place, its kind or the check in it. {REFUSED} {command}"
+        )
+    for id, it in exercise.load(source.chapter).items():
+        if f"check-{id}" in asked and not _has_answer_cell(source.solved, id, it.name):
+            raise CourseError(
+                f"The notebook with the answers has no cell {id} above its check that defines "
+                f"`{it.name}`, as its definition asks. {REFUSED} {command}"
+            )
+
+
+def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[str, ...]]:
+    """The cells that nbgrader has names for, in order: name, kind, which exercise is checked."""
+    return [
+        (
+            name,
+            cell["cell_type"],
+            str(matching.is_answer(cell)),
+            str(matching.checked_exercise(cell)),
+        )
+        for cell in notebook["cells"]
+        if (name := matching.grade_id(cell)) is not None
+    ]
+
+
+def _first_difference(one: list[tuple[str, ...]], other: list[tuple[str, ...]]) -> str | None:
+    """The name of the first cell in which two lists of cells differ; None if they are the same."""
+    pairs = zip_longest(one, other)
+    return next(((mine or its)[0] for mine, its in pairs if mine != its), None)
+
+
+def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
+    """Whether the answer cell of an exercise stands above its check and defines its name."""
+    for cell in notebook["cells"]:
+        if matching.grade_id(cell) == f"check-{id}":
+            return False
+        if matching.grade_id(cell) == id:
+            is_code = cell["cell_type"] == "code" and matching.is_answer(cell)
+            return is_code and name in matching.defined_names(cell["source"])
+    return False
 
 
 def check_gradebook(source: Source, graded: Mapping[str, float]) -> None:
@@ -74,8 +121,7 @@ def _same(
     ]
     more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
     raise CourseError(
-        f"{one} and {other} do not agree on {', '.join(named)}{more}. Nothing was graded, because "
-        f"grades would be wrong. Run: {command}"
+        f"{one} and {other} do not agree on {', '.join(named)}{more}. {REFUSED} {command}"
     )
 
 

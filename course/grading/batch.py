@@ -130,6 +130,7 @@ def left_out(root: Path, chapter: str) -> list[str]:
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
     """A submission's notebook, or the result that says why there is none."""
     try:
+        intake.set_aside_timestamp(folder)
         return intake.read(folder, name, source.chapter)
     except Refused as refusal:
         sentence = str(refusal)

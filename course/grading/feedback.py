@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import nbgrader
 from nbconvert.exporters import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
+from nbgrader.api import Gradebook
 from traitlets import Bool
 from traitlets.config import Config
 
@@ -27,9 +27,6 @@ from course.shared import extras
 from course.shared.errors import TimeLimit
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_FORMGRADER = Path(nbgrader.__path__[0], "server_extensions", "formgrader")
-_OF_NBGRADER = _FORMGRADER / "templates"
-_STYLE = _FORMGRADER.joinpath("static", "node_modules", "bootstrap", "dist", "css")
 MOST = 2000
 """Characters of one formula."""
 LONGEST, _LEFT = 2.0, "seconds for formulas"
@@ -53,34 +50,79 @@ minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy 
 
 
 class FeedbackPage(HTMLExporter):
-    """nbgrader's page of feedback, without a script and without anything from elsewhere."""
+    """The page that a learner gets back, without a script and without anything from elsewhere."""
 
     @property
     def default_config(self) -> Config:
         """nbgrader gives every page of HTML its own template; this name is more particular."""
         config = Config()
         config.FeedbackPage.template_name = "offline"
-        config.FeedbackPage.extra_template_basedirs = [str(_TEMPLATES), str(_OF_NBGRADER)]
-        # nbgrader's style, and what `offline` extends
-        config.FeedbackPage.extra_template_paths = [str(_STYLE), str(_OF_NBGRADER)]
+        config.FeedbackPage.extra_template_basedirs = [str(_TEMPLATES)]
         config.merge(super().default_config)
         return config
 
 
-class Titles(Preprocessor):
-    """Notes at each answer and check what its exercise is called, for the list above the page."""
+class Heading(Preprocessor):
+    """Notes what the page says of the submission, and of each answer and check in it."""
 
     enabled = Bool(True).tag(config=True)
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The notebook, with titles among nbgrader's marks."""
-        known = exercise.load(resources["nbgrader"]["assignment"])
+        """The notebook, with titles, signs and places among nbgrader's marks."""
+        names = resources["nbgrader"]
+        known = exercise.load(names["assignment"])
+        names["heading"] = _heading(names["db_url"], names["assignment"], names["student"])
+        answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:
             marks = cell.metadata.get("nbgrader", {})
-            it = known.get(str(marks.get("grade_id")).removeprefix("check-"))
-            if it is not None:
-                marks["title"] = it.title.replace("`", "")
+            if not (marks.get("grade") or marks.get("solution") or marks.get("task")):
+                continue
+            id = str(marks["grade_id"])
+            definition = known.get(id.removeprefix("check-"))
+            marks["title"] = definition.title.replace("`", "") if definition else id
+            if marks.get("solution") or marks.get("task"):
+                answer = id
+            if marks.get("grade") or marks.get("task"):
+                marks["answer"] = answer or id
+                marks["state"], marks["sign"] = _state(marks.get("score"), marks.get("points"))
         return nb, resources
+
+
+def _state(score: float | None, possible: float | None) -> tuple[str, str]:
+    """How an answer is, as a class of the page's style and as a sign."""
+    if score is None or not possible:
+        return "open", "○"
+    if score >= possible:
+        return "good", "✓"
+    return ("half", "◐") if score > 0 else ("bad", "✗")
+
+
+def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
+    """Whose submission it is, when it was handed in, and how late that is."""
+    with Gradebook(db_url) as book:
+        found = book.find_submission(chapter, learner)
+        student, timestamp, due = found.student, found.timestamp, found.duedate
+        seconds = found.total_seconds_late
+        name = " ".join(filter(None, [student.first_name, student.last_name]))
+    lateness = "in time" if due and timestamp else ""
+    return {
+        "learner": f"{name} ({learner})" if name else learner,
+        "handed_in": f"{timestamp:%d %B %Y, %H:%M} UTC".lstrip("0") if timestamp else "unknown",
+        "is_late": seconds > 0,
+        "lateness": f"{_duration(seconds)} late" if seconds > 0 else lateness,
+    }
+
+
+def _duration(seconds: float) -> str:
+    """A time in its two largest units.
+
+    >>> _duration(93_600)
+    '1 day 2 hours'
+    """
+    minutes = max(1, round(seconds / 60))
+    units = (("day", minutes // 1440), ("hour", minutes // 60 % 24), ("minute", minutes % 60))
+    words = [f"{count} {unit}{'s' * (count != 1)}" for unit, count in units if count]
+    return " ".join(words[:2])
 
 
 class Formulas(Preprocessor):

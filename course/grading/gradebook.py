@@ -41,7 +41,7 @@ class ChapterEntries:
     """
 
     def __init__(self, root: Path, chapter: str, config: Config) -> None:
-        self._book = _opened(root, config)
+        self._book = opened(root, config)
         late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
         self._late = late(config=config)
         try:
@@ -206,11 +206,11 @@ def roster(root: Path, config: Config) -> list[str]:
     file = url.removeprefix("sqlite:///")
     if file != url and not Path(file).is_file():
         return []  # to ask would make one
-    with _opened(root, config) as book:
+    with opened(root, config) as book:
         return sorted(book.db.execute(select(_STUDENT.c.id)).scalars())
 
 
-def _opened(root: Path, config: Config) -> Gradebook:
+def opened(root: Path, config: Config) -> Gradebook:
     """The gradebook. Raises CourseError if it is locked, damaged or of another program."""
     url = _url(root, config)
     try:

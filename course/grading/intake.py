@@ -185,7 +185,8 @@ def _entries(folder: Folder) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-_NOT_HANDED_IN = {"timestamp.txt", "submission_secret.txt"}
+TIMESTAMP, _UNREADABLE = "timestamp.txt", "timestamp.unreadable"
+_NOT_HANDED_IN = {TIMESTAMP, _UNREADABLE, "submission_secret.txt"}
 
 
 def _notebook(folder: Folder, names: list[str], chapter: str, notes: list[str]) -> bytes:
@@ -254,24 +255,40 @@ def _status(folder: Folder, name: str) -> os.stat_result:
 
 def _timestamp(folder: Folder, notes: list[str]) -> str | None:
     """When it was collected, as the collector noted it, or whoever put it there by hand."""
-    try:
-        text = _content(folder, "timestamp.txt")[:100].decode("utf-8-sig").strip()
-    except FileNotFoundError:
-        return None
-    except (OSError, Refused, UnicodeDecodeError):
-        text = "?"
+    for name in (TIMESTAMP, _UNREADABLE):
+        try:
+            text = _content(folder, name)[:100].decode("utf-8-sig").strip()
+        except FileNotFoundError:
+            continue
+        except (OSError, Refused, UnicodeDecodeError):
+            text = "?"
+        moment = _moment(text)
+        if text and moment is None:
+            notes.append(
+                f"timestamp.txt says {_shown(text)}, which is no moment such as "
+                "'2027-03-01 22:10:00 UTC': it counts as in time."
+            )
+        return moment
+    return None
+
+
+def _moment(text: str) -> str | None:
+    """A moment in UTC as ISO 8601 writes it; None for what is no moment."""
     try:
         moment = datetime.fromisoformat(re.sub(r" (UTC|Z)$", "+00:00", text))
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):  # the 30th of February
-        if text:
-            notes.append(
-                f"timestamp.txt says {_shown(text)}, which is no moment such as "
-                "'2027-03-01 22:10:00 UTC': it counts as in time."
-            )
         return None
+
+
+def set_aside_timestamp(folder: Path) -> None:
+    """Rename a timestamp.txt that names no moment: nbgrader stops at one, for the whole class."""
+    with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
+        text = _content(opened, TIMESTAMP)[:100].decode("utf-8-sig", "replace").strip()
+        if _moment(text) is None:
+            (folder / TIMESTAMP).rename(folder / _UNREADABLE)
 
 
 def _shown(name: str) -> str:

@@ -151,14 +151,7 @@ def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
                 elif not entry.is_file(follow_symlinks=False):
                     _log.warning("%r is a link or no file; it was removed.", entry.path)
                     Path(entry.path).unlink()
-        noted = folder / "timestamp.txt"
-        try:
-            parse_utc(noted.read_text(encoding="utf-8").strip())
-        except FileNotFoundError:
-            pass
-        except Exception:  # whatever dateutil makes of the 30th of February
-            _log.warning("%s names no moment; it was renamed.", noted)
-            noted.rename(noted.with_suffix(".unreadable"))
+        intake.set_aside_timestamp(folder)
 
 
 class Collect(ExchangeCollect):

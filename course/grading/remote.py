@@ -24,7 +24,7 @@ from course.notebook.limited import limited
 from course.notebook.plain import Opaque, plain
 from course.notebook.quiet import NotAllowed
 from course.notebook.runner import Budget, Outcome, changed
-from course.sandbox.values import Decoder, Encoder, bytes_of
+from course.sandbox.values import Decoder, Encoder, bytes_of, follow
 from course.sandbox.wire import Message, WireError
 from course.shared.errors import TimeLimit
 from tensorkit import errors as tk_errors
@@ -127,6 +127,8 @@ class Caller:
             if memory.flags.writeable:
                 memory[:] = blocks[theirs]
                 blocks[theirs] = memory
+        for here, there in encoder.moved:
+            follow(there, here)
         objects = encoder.objects
         inputs = [(objects[mine], theirs) for mine, theirs in reply["inputs"]]
         decoder = Decoder(blocks, lambda coded: self._theirs(coded, inputs), objects)
@@ -271,6 +273,14 @@ class Answer:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._caller.call(self.__name__, "", list(args), options)
+
+    def tried(self, *args: Any) -> Any:
+        """What a program comes to in which the answer is a part of the engine of chapter 10."""
+        return self._caller.call(self.__name__, "tried", list(args), {})
+
+    def __getitem__(self, key: Any) -> Any:
+        """What is launched, of a kernel: ``answer[blocks, threads]``."""
+        return self._caller.call(self.__name__, "entry", [key], {})
 
     def __repr__(self) -> str:
         return self._text

@@ -28,6 +28,8 @@ _ASK = {
 }
 """Switches that refuse namespaces: the value that does, and what to ask for."""
 
+NO_SANDBOX = "Nothing is graded on this machine, until one of these works."
+
 
 def examine(root: Path | None = None) -> Iterator[str]:
     """A sentence for each thing that grading needs, the sandboxes first."""
@@ -56,7 +58,7 @@ def _best(works: list[str]) -> str:
         return f"Grading uses {profiles.NAMESPACES}, the stronger one."
     if works:
         return f"Grading uses {works[0]}; docs/grading.md says what it does not promise."
-    return "Nothing is graded on this machine, until one of these works."
+    return NO_SANDBOX
 
 
 def _tried(profile: str) -> tuple[bool, str]:

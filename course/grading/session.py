@@ -41,7 +41,8 @@ COURSE_FILES = (
     "notebook/state.py",
     "notebook/history.py",
     "notebook/tracebacks.py",
-    "engine/parts.py",  # chapter 10: what its learners' functions call
+    "engine/__init__.py",  # chapter 10: what its learners' parts stand among
+    "engine/assembly.py",
     "sandbox/linux.py",
     "sandbox/seccomp.py",
     "sandbox/landlock.py",
@@ -93,7 +94,11 @@ class Warm:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()  # what it wrote may be why there is no room
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -154,6 +159,7 @@ class Warm:
 
         Raises MachineFault unless it says that it runs under the limits it is given.
         """
+        self._check_room()
         for is_last in (False, True):
             if self._process is None:
                 self.start()
@@ -176,6 +182,15 @@ class Warm:
             finally:
                 its.close()
         raise AssertionError
+
+    def _check_room(self) -> None:
+        """Raises MachineFault where a learner's write could fail for want of room on this disk."""
+        has_own_size = self.profile == profiles.NAMESPACES
+        if not has_own_size and shutil.disk_usage(self.folder).free < self.limits.written:
+            raise MachineFault(
+                f"{self.folder.parent} has less room than the {self.limits.written >> 20} MB that "
+                "a submission may write. Make room there, or set TMPDIR to a folder elsewhere"
+            )
 
     @property
     def is_gone(self) -> bool:

@@ -86,11 +86,14 @@ class Writer:
         text = result.to_json()
         file = result_file(self.root, result.learner, result.chapter)
         return (
-            _holds(self._marker(result), _hash(text))
+            _holds(self._marker(result), _hash(text) + self._page_hash(result))
             and _holds(file, text)  # it may have been damaged since
-            and self._notebook_file(result).is_file()
             and self._is_entered(result)
         )
+
+    def _page_hash(self, result: Result) -> str:
+        file = self._notebook_file(result)
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
     def _is_entered(self, result: Result) -> bool:
         """Whether the gradebook has these points: it may be another, or an older one, restored."""
@@ -110,7 +113,7 @@ class Writer:
             files.write(beside, json.dumps({k: round(v, 4) for k, v in result.timings.items()}))
         self._write_notebook(result)
         self._grade(result)
-        files.write(self._marker(result), _hash(text))
+        files.write(self._marker(result), _hash(text) + self._page_hash(result))
 
     def _marker(self, result: Result) -> Path:
         return result_file(self.root, result.learner, result.chapter).with_suffix(".applied")

@@ -2,11 +2,13 @@
 
 JupyterLab opens on the course from whatever folder it is started, since Formgrader serves only
 what lies below the server's root; and nothing asks the network for news, updates or extensions.
+Learners do not see the tools of instructors, however JupyterLab was started.
 """
 
 import contextlib
 import logging
 
+from course.cli import lab
 from course.shared import paths
 from course.shared.errors import CourseError
 
@@ -18,6 +20,7 @@ with contextlib.suppress(CourseError):  # then the server's root is the current 
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
+c.ServerApp.tornado_settings = {"page_config_hook": lab.page_config}
 
 # tornado warns at every start of a timeout that Jupyter sets and tornado does not use; a shorter
 # one would end connections that have only just been opened

@@ -54,9 +54,8 @@ if importlib.util.find_spec("course.grading") is not None:
     formulas = "course.grading.feedback.Formulas"
     c.GenerateFeedback.preprocessors = [
         "nbgrader.preprocessors.GetGrades",
-        "course.grading.feedback.Titles",
+        "course.grading.feedback.Heading",
         formulas,
-        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]
     c.GenerateFeedback.exporter_class = "course.grading.feedback.FeedbackPage"
     c.HTMLExporter.preprocessors = [formulas]  # of Formgrader

@@ -19,8 +19,8 @@ from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any
 
-from course.notebook.exercise import Exercise
-from course.notebook.history import UNKNOWN, Run, is_of_this_cell
+from course.notebook.exercise import Exercise, load
+from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
 
 MOST_READ = 20
 """Runs that are read for the name that an answer has now; a learner decides how long they are."""
@@ -55,15 +55,16 @@ def find(
         return Answer("missing", sentence=_why_missing(exercise, about, runs))
     value = namespace[name]
     # the last run about it, unless the cell that runs now has just made the answer itself
-    last = about[-1] if about and not is_of_this_cell(name, value) else None
+    is_made_now = is_of_this_cell(name, value)
+    last = about[-1] if about and not is_made_now else None
     is_older = last is not None and name not in last.bound
     if last is not None and last.error is None and is_older and last.leaves_out(name):
         return Answer("missing", sentence=_renamed_now(exercise, last))
     note = ""
     if last is not None and last.error not in (None, UNKNOWN) and is_older:
         note = f"{_stopped(last)} This is the version before your last edit."
-    elif last is not None:
-        note = _beside(exercise, last, runs)
+    elif _is_misplaced(exercise, running_cell() if is_made_now else _maker(last, name), runs):
+        note = _where_it_belongs(exercise, last, runs)
     note = note or _overwritten(namespace, runs, value)
     unfit = exercise.is_answer(value)
     if unfit is not None:
@@ -77,22 +78,36 @@ def find(
     return Answer("ready", value, note=note, source=source)
 
 
-def _beside(exercise: Exercise, last: Run, runs: Sequence[Run]) -> str:
-    """What to do if the answer was made by another cell than the answer cell, which ran as well."""
-    in_place = [run for run in runs if run.cell_id == exercise.id]
-    is_own = last.cell_id not in (None, exercise.id)
-    if not (is_own and exercise.name in last.bound and in_place):
-        return ""
-    if in_place[-1].source.strip() == last.source.strip():
-        return ""
-    if exercise.is_not_started(None, in_place[-1].source):
+def _maker(last: Run | None, name: str) -> str | None:
+    """The id of the cell that made the answer, as far as that is known."""
+    return last.cell_id if last is not None and name in last.bound else None
+
+
+def _is_misplaced(exercise: Exercise, cell: str | None, runs: Sequence[Run]) -> bool:
+    """Whether grading would not take an answer that this cell made.
+
+    It takes one from a cell of the learner's own, as long as the answer cell is as released.
+    """
+    if cell in (None, exercise.id):
+        return False
+    is_of_the_chapter = str(cell).removeprefix("check-") in load(exercise.chapter)
+    return is_of_the_chapter or any(run.cell_id == exercise.id for run in runs)
+
+
+def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run]) -> str:
+    """What to do with an answer that another cell than the answer cell made."""
+    in_place = [run.source for run in runs if run.cell_id == exercise.id]
+    is_released = in_place and in_place[-1].strip() == exercise.released_source.strip()
+    if in_place and last is not None and not is_released:
+        if in_place[-1].strip() == last.source.strip():
+            return ""
         return (
-            "This answer stands in a cell of your own. Move it into the answer cell, so that it is "
-            "the one that is graded."
+            f"`{exercise.name}` is defined twice: in its answer cell, and after that in "
+            f"{last.place}. The later one was checked. Keep one of them, in the answer cell."
         )
     return (
-        f"`{exercise.name}` is defined twice: in its answer cell, and after that in {last.place}. "
-        "The later one was checked. Keep one of them, in the answer cell."
+        "This answer stands in another cell. Move it into the answer cell, so that it is the one "
+        "that is graded."
     )
 
 
@@ -168,7 +183,7 @@ def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
     answer cell.
     """
     head = ast.parse(exercise.released_source).body[0]
-    told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef) else None
+    told = ast.get_docstring(head) if isinstance(head, ast.FunctionDef | ast.ClassDef) else None
     first_line = told.partition("\n")[0] if told is not None else None
 
     def is_candidate(run: Run) -> bool:
@@ -184,9 +199,10 @@ def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
 
 
 def _source_of(value: Any) -> str | None:
-    if type(value) is not FunctionType:
+    function = getattr(value, "__wrapped__", value)  # of a kernel
+    if type(function) is not FunctionType:
         return None
     try:
-        return inspect.getsource(value)
+        return inspect.getsource(function)
     except (OSError, TypeError, SyntaxError):  # not from a cell or a file
         return None

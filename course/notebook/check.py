@@ -165,7 +165,9 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             else:
                 report = nothing_to_check(exercise, found)
             report = with_note(report, found)
-            record.note_check(exercise, report, found.source)
+            finished = record.note_check(exercise, report, found.source)
+            if finished:
+                report = replace(report, message=finished)
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
     except TimeLimit:  # of the check in which this one was called

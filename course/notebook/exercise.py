@@ -139,6 +139,8 @@ class Exercise:
     # what an author writes in the class body
     hints: ClassVar[tuple[str, ...]] = ()
     usual_mistakes: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    imports: ClassVar[str] = ""
+    """What the answer needs of the chapter's first cell, beyond `tk` and `np`."""
     changes_arguments: ClassVar[bool] = False
     """True where the exercise asks for a change of its arguments."""
     rules: ClassVar[tuple[Rule, ...]] = ()
@@ -374,7 +376,8 @@ def exercise(
 ) -> Callable[[_E], _E]:
     """Register the decorated definition under `id`.
 
-    answer: the reference, a function whose head (signature, docstring) is what learners receive.
+    answer: the reference, a function or a class whose head (first line, docstring) is what learners
+        receive.
     stub: a function whose body learners receive in place of `pass`: in a repair the broken code,
         in kind="complete" a program with gaps, each a `...` with a comment on what belongs there.
     difficulty: 1 to 5. minutes: for a beginner.
@@ -438,7 +441,7 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
     """Head (signature and docstring) and body of a function's source, the body unindented."""
     source = textwrap.dedent(inspect.getsource(function))
     definition = ast.parse(source).body[0]
-    assert isinstance(definition, ast.FunctionDef)
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
     lines = source.splitlines()
     last_of_head = definition.body[0].lineno - 1
     if ast.get_docstring(definition) is not None:
@@ -447,7 +450,11 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _own(answer: Any) -> Any:
-    """A function of its own: `without` may name the one that it is a copy of."""
+    """A function, or a class, of its own: `without` may name the one that it is a copy of."""
+    if isinstance(answer, type):
+        of_the_type = ("__dict__", "__weakref__")
+        members = {n: _own(each) for n, each in vars(answer).items() if n not in of_the_type}
+        return type(answer.__name__, answer.__bases__, members)
     if not isinstance(answer, FunctionType):
         return answer
     copied = FunctionType(
@@ -484,7 +491,7 @@ def _body(source: str, name: str) -> str | None:
     try:
         found = None
         for node in ast.walk(ast.parse(textwrap.dedent(source))):
-            if isinstance(node, ast.FunctionDef) and node.name == name:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
                 found = node
         if found is None:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from html import escape
 
 from course.notebook import record
@@ -40,15 +41,21 @@ def hint(exercise_id: object = None) -> Shown:
 
 
 def solution(exercise_id: object = None) -> Shown:
-    """A worked solution, once the exercise is passed or enough different attempts were checked."""
+    """A worked solution: once the exercise is passed, or enough different attempts were checked.
+
+    Where the instructor has set a date, from that day on, and not before.
+    """
     exercise = _find(exercise_id)
     if exercise is None:
         return Shown(no_such_exercise(exercise_id, "solution"))
-    if not settings().solutions_open:
+    opens = settings().solutions_open
+    if opens is False:
         return Shown("Your instructor has switched worked solutions off.")
+    if isinstance(opens, date) and date.today() < opens:
+        return Shown(f"Worked solutions open on {opens.isoformat()}.")
     needed = settings().solution_after_attempts
     tried = record.attempts(exercise)
-    if record.has_passed(exercise) or tried >= needed:
+    if isinstance(opens, date) or record.has_passed(exercise) or tried >= needed:
         return Shown(f"One way to write `{exercise.name}`:", exercise.solution_source)
     return Shown(
         f"The solution opens when the exercise is passed, or after {needed} different attempts; "

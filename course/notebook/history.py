@@ -39,15 +39,15 @@ class Run:
         if name not in self.source:
             return False
         # no part of it reaches past its line: what is tried at every line costs the square of them
-        head = rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(name)}\b"
+        head = rf"[ \t]*(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b"
         pattern = rf"^(?:{head}|{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=))"
         return re.search(pattern, self.source, re.MULTILINE) is not None
 
     def defines(self) -> list[str]:
-        """The functions and names that this cell defines at its top level."""
+        """The functions, classes and names that this cell defines at its top level."""
         names: list[str] = []
         for statement in self._statements():
-            if isinstance(statement, ast.FunctionDef):
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign):
                 names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
@@ -83,6 +83,8 @@ class Run:
 _runs: list[Run] = []
 _before: dict[str, Any] = {}
 """What the names of the notebook meant when the cell that runs now began."""
+_running: list[str | None] = []
+"""The id of the cell that runs now."""
 
 
 def is_notebook() -> bool:
@@ -106,6 +108,11 @@ def is_of_this_cell(name: str, value: Any) -> bool:
     return bool(_before) and _before.get(name) is not value
 
 
+def running_cell() -> str | None:
+    """The id of the cell that runs now; None where cells have no ids."""
+    return _running[-1] if _running else None
+
+
 def watch() -> None:
     """Begin to note the cells of this notebook; a second call changes nothing."""
     shell = ipython()
@@ -114,13 +121,14 @@ def watch() -> None:
     shell._course_watches = True
     for number, source in enumerate(shell.user_ns.get("In", [""])[1:-1], start=1):
         _runs.append(Run(number, source, None, UNKNOWN))
-    shell.events.register("pre_run_cell", lambda info: _begin(shell))
+    shell.events.register("pre_run_cell", lambda info: _begin(shell, info))
     shell.events.register("post_run_cell", lambda result: _end(shell, result))
 
 
-def _begin(shell: Any) -> None:
+def _begin(shell: Any, info: Any) -> None:
     _before.clear()
     _before.update(shell.user_ns)
+    _running[:] = [getattr(info, "cell_id", None)]
 
 
 def _end(shell: Any, result: Any) -> None:

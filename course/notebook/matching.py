@@ -119,7 +119,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     if len(content) > MOST_BYTES:
         raise Refused(too_large(len(content)))
     notes: list[str] = []
-    theirs = _cells(content)
+    theirs = cells_of(content)
     ours = source.released["cells"]
     by_id = source.by_id
     marked = {id: it for it in ours if (id := grade_id(it)) is not None}
@@ -211,7 +211,8 @@ def checked_exercise(cell: Cell) -> str | None:
     return id if is_check(cell) and cell["source"].strip() == f'check("{id}")' else None
 
 
-def _cells(content: bytes) -> list[Cell]:
+def cells_of(content: bytes) -> list[Cell]:
+    """The cells of a learner's notebook, as far as they are sound. Raises Refused."""
     parts = content.count(b"{") + content.count(b"[")  # each takes ten times its size
     if parts > MOST_PARTS or content.count(b'"') > 4 * MOST_PARTS:
         raise Refused("The file holds more lists and objects, or texts, than a notebook has.")
@@ -328,7 +329,7 @@ def defines(cell: Cell, our: Cell) -> bool:
 @cache
 def _definition(released: str) -> re.Pattern[str]:
     """What a line begins with that defines a name of this answer cell."""
-    names = "|".join(map(re.escape, sorted(_defined(released)))) or "(?!)"  # which is no name
+    names = "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # which is no name
     return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
 
 
@@ -343,11 +344,11 @@ def _found(
     found = [_which(it, by_id, marked) for it in theirs]
     present = {it["id"] for it in found if it is not None}
     lost = [it for it in by_id.values() if it["id"] not in present]
-    defined = {it["id"]: _defined(it["source"]) for it in lost}
+    defined = {it["id"]: defined_names(it["source"]) for it in lost}
     for at, cell in enumerate(theirs):
         if found[at] is not None or not lost:
             continue
-        names = _defined(cell["source"])
+        names = defined_names(cell["source"])
         same = (it for it in lost if _is_same(cell, it, names & defined[it["id"]]))
         if our := next(same, None):
             lost.remove(our)
@@ -366,7 +367,7 @@ def _is_same(cell: Cell, our: Cell, defined: Set[str]) -> bool:
     return bool(text) and text == our["source"].strip() and cell["cell_type"] == our["cell_type"]
 
 
-def _defined(source: str) -> set[str]:
+def defined_names(source: str) -> set[str]:
     """The functions, classes and variables that a cell defines at its top level."""
     return set(_DEFINED.findall(source))
 

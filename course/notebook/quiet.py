@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from types import CodeType
 from typing import Any
 
@@ -105,11 +105,11 @@ def refused(names: tuple[str, ...]) -> Iterator[None]:
 
 def home_of(name: str) -> tuple[Any, str]:
     """Where a function lives, and its name there: "linspace" and "Tensor.stride" in tensorkit,
-    "course.engine.parts.record" in a module of the course.
+    "course.engine.result" in a module of the course.
     """
     owner, _, attribute = name.rpartition(".")
     if owner.startswith("course."):
-        return import_module(owner), attribute
+        return resolve_name(owner), attribute
     return operator.attrgetter(owner)(tk) if owner else tk, attribute
 
 

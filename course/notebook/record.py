@@ -27,10 +27,14 @@ FILE = ".course-progress.json"
 _in_memory: dict[str, dict[str, Any]] = {}
 
 
-def note_check(exercise: Exercise, report: Report, source: str | None) -> None:
-    """Remember how the answer stands, whether it ever passed and, by its text, each attempt."""
+def note_check(exercise: Exercise, report: Report, source: str | None) -> str:
+    """Remember how the answer stands, whether it ever passed and, by its text, each attempt.
+
+    Gives a sentence if the chapter's core is done by this answer, and was not before it.
+    """
     notes = _read()
     entry = notes.setdefault(exercise.id, {})
+    was_done = entry.get("state") == "done"
     entry["points"] = report.score
     entry["state"] = "done" if report.status == "passed" else report.status
     if report.rows:
@@ -39,6 +43,13 @@ def note_check(exercise: Exercise, report: Report, source: str | None) -> None:
         if attempt not in entry.setdefault("attempts", []):
             entry["attempts"].append(attempt)
     _write(notes)
+    core = [it for it in load(exercise.chapter).values() if not it.further]
+    are_done = all(notes.get(it.id, {}).get("state") == "done" for it in core)
+    is_last = exercise in core and are_done and not was_done
+    return _FINISHED.format(exercise.chapter[:2]) if is_last else ""
+
+
+_FINISHED = "Well done. You have finished chapter {}: every core exercise passes."
 
 
 def _meaning(source: str) -> str:

@@ -1,7 +1,9 @@
 """What a check answers: a number, a text, a table.
 
 `repr` of a report is its points, a bare float: nbgrader reads it as the score. `str` is the report
-as text. In a notebook it is a table that needs no colour and fits light and dark themes alike.
+as text. In a notebook it is a table that needs no colour and fits light and dark themes alike. What
+passed is framed by a solid line and begins with a filled sign, what did not by a dashed line and an
+empty one.
 """
 
 from __future__ import annotations
@@ -106,11 +108,13 @@ class Report:
 
     def html(self) -> str:
         """The report as a table with caption and scoped headers; the first failure in full."""
-        parts = [f'<div style="{_BOX}">']
+        passed = self.status == "passed"
+        sign = _SIGN_PASSED if passed else _SIGN_FAILED if self.rows else ""
+        parts = [f'<div style="{_BOX_PASSED if passed else _BOX_FAILED if self.rows else _BOX}">']
         message = f'<p style="{_TEXT}">{prose(self.message)}</p>' if self.message else ""
         if self.rows:
             parts += [f'<table style="{_TABLE}">', f'<caption style="{_CAPTION}">']
-            parts += [f"{prose(self.headline)}{message}</caption>"]
+            parts += [f"{sign} {prose(self.headline)}{message}</caption>"]
             parts += [
                 "<thead><tr>"
                 + "".join(f'<th scope="col" style="{_CELL}">{h}</th>' for h in ("Result", "Case"))
@@ -129,7 +133,15 @@ class Report:
 # Only inline styles: they survive where JupyterLab and the feedback pages sanitise a stylesheet
 # away. Colours come from the theme, so that a dark one stays readable.
 _LINE = "1px solid var(--jp-border-color1, #8a8a8a)"
-_BOX = "border-left: 4px solid var(--jp-border-color0, #8a8a8a); padding: 2px 12px; margin: 4px 0"
+_SPACE = "padding: 2px 12px; margin: 4px 0"
+_BOX = f"border-left: 4px solid var(--jp-border-color0, #8a8a8a); {_SPACE}"
+_BOX_PASSED = f"border-left: 10px solid #2e8555; {_SPACE}"
+_BOX_FAILED = f"border-left: 4px dashed #d1602e; {_SPACE}"
+_PILL = "display: inline-block; border-radius: 9px; padding: 0 9px; margin-right: 4px; border: 2px"
+_SIGN_PASSED = (
+    f'<span style="{_PILL} solid #2e8555; background: #2e8555; color: #fff">✓ Passed</span>'
+)
+_SIGN_FAILED = f'<span style="{_PILL} dashed #d1602e">✗ Not yet</span>'
 _TABLE = "border-collapse: collapse; margin: 0; min-width: min(30em, 100%); text-align: left"
 _CAPTION = "caption-side: top; text-align: left; font-weight: bold; color: inherit; padding: 4px 0"
 _TEXT = "font-weight: normal; max-width: 46em; margin: 4px 0; text-align: left; white-space: normal"
@@ -141,6 +153,7 @@ _SUMMARY = "cursor: pointer; display: list-item"  # the feedback page hides the 
 
 def _row_html(row: Row, *, is_open: bool) -> str:
     result = f"{MARKS[row.status]} {row.status}"
+    weight = f"font-weight: {'bold' if row.status == 'failed' else 'normal'}"
     label = prose(row.label)
     details = row.details() if row.status == "failed" else []
     if details:
@@ -160,7 +173,7 @@ def _row_html(row: Row, *, is_open: bool) -> str:
             f'<table style="{_TABLE}">{inner}</table></details>'
         )
     return (
-        f'<tr><th scope="row" style="{_CELL}; white-space: nowrap">{result}</th>'
+        f'<tr><th scope="row" style="{_CELL}; white-space: nowrap; {weight}">{result}</th>'
         f'<td style="{_CELL}">{label}</td></tr>'
     )
 

@@ -97,7 +97,8 @@ def run_case(
     with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with quiet(printed), refused(_refused_to(exercise, answer)):
+            # what an answer registers ends with it
+            with tk.library.scope(), quiet(printed), refused(_refused_to(exercise, answer)):
                 limited(run, budget.left)
         except TimeLimit:
             outcome.ended = "timed out"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,16 +16,15 @@ from typing import Any
 import tensorkit
 from course.notebook import history
 
-_HIDDEN = tuple(f"{it}{os.sep}" for it in (tensorkit.__path__[0], Path(__file__).parents[1]))
-_KINDS = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, MemoryError)
-"""What the library raises; the others, SyntaxError among them, are IPython's own business."""
+_COURSE = tuple(f"{it}{os.sep}" for it in (tensorkit.__path__[0], Path(__file__).parents[1]))
+_INSTALLED = tuple(f"{sysconfig.get_path(it)}{os.sep}" for it in ("stdlib", "purelib", "platlib"))
 
 
 def shorten() -> None:
     """Begin to leave the library's frames out of this notebook's tracebacks."""
     shell = history.ipython()
     if shell is not None and not shell.custom_exceptions:  # a handler of the learner's own stays
-        shell.set_custom_exc(_KINDS, _show)
+        shell.set_custom_exc((Exception, KeyboardInterrupt), _show)
 
 
 def _show(
@@ -34,6 +34,9 @@ def _show(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
+    if issubclass(kind, SyntaxError):  # of `eval`, or of a module: IPython shows its line
+        shell.showtraceback(running_compiled_code=True)
+        return
     head, own = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
     short = TracebackType(own, head.tb_frame, head.tb_lasti, head.tb_lineno) if own else trace
     shell.showtraceback((kind, error, short), tb_offset, running_compiled_code=True)
@@ -41,10 +44,15 @@ def _show(
 
 
 def _without_library(trace: TracebackType | None) -> TracebackType | None:
-    """The same traceback without the frames of `tensorkit` and `course`."""
-    kept = []
+    """The same traceback without the frames of `tensorkit` and `course`.
+
+    What these call of Python or of an installed package goes too, up to the learner's own code.
+    """
+    kept, is_inside = [], False
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_HIDDEN):
+        file = trace.tb_frame.f_code.co_filename
+        is_inside = file.startswith(_COURSE) or (is_inside and file.startswith(_INSTALLED))
+        if not is_inside:
             kept.append(trace)
         trace = trace.tb_next
     short = None

@@ -27,11 +27,12 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
+from course.engine import assembly
 from course.notebook.limited import limited
 from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
 from course.notebook.state import random_state, restored, set_random_state
 from course.sandbox.shell import Shell, alike, where
-from course.sandbox.values import Decoder, Encoder, address
+from course.sandbox.values import Decoder, Encoder, address, follow
 from course.sandbox.wire import Closed, Message, Wire
 from course.shared.errors import TimeLimit
 
@@ -97,7 +98,7 @@ class Learner:
             limited(lambda: reply.update(value=encoder.encode(value)), message["seconds"])
         except BaseException:
             reply["exists"] = False
-        if type(value) is FunctionType:
+        if type(value) in (FunctionType, tk.cuda.Kernel):
             with contextlib.suppress(Exception):
                 reply["source"] = inspect.getsource(value)[:100_000]
         yield reply, encoder.blocks
@@ -144,13 +145,16 @@ class Learner:
             warnings.simplefilter("always")
             try:
                 without = tuple(message["without"])
-                with quiet(printed), refused(without):
+                with tk.library.scope(), quiet(printed), refused(without):
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}
         reply["printed"], reply["left_changed"] = alike(printed.getvalue()), left_changed[:20]
         needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
         reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
+        for here, there in decoder.moved:  # a kernel may have written to it
+            with contextlib.suppress(RuntimeError):  # where several elements share memory
+                follow(here, there)
         for block, content in zip(blocks, before, strict=True):
             if block.tobytes() != content:  # written into: the checker does the same
                 encoder.share(block)
@@ -218,6 +222,7 @@ _METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
     "enter": _enter,
     "leave": _leave,
     "gradient": lambda it, args, options: _gradient(it, args),
+    "tried": lambda it, args, options: assembly.tried(it, *args),
 }
 
 

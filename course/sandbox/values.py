@@ -49,6 +49,8 @@ class Encoder:
         """What came from the other side, where an object may lie in it."""
         self.objects = list(objects)
         self._numbers = {id(it): n for n, it in enumerate(self.objects)}
+        self.moved: list[tuple[tk.Tensor, tk.Tensor]] = []
+        """Tensors of a device, and the copies of them that cross."""
         self.owners: list[np.ndarray] = []
         """The arrays whose memory the blocks are."""
         self._found: dict[tuple[int, int], int] = {}
@@ -178,6 +180,7 @@ class Encoder:
         form["offset"] += here.storage_offset() * flat.itemsize if here.numel() else 0
         if tensor.device.type != "cpu":
             form["device"] = str(tensor.device)
+            self.moved.append((here, tensor))
         if tensor.requires_grad:
             form["requires_grad"] = True
             grad = tensor.grad if tensor.is_leaf else None
@@ -255,6 +258,8 @@ class Decoder:
         self.handle = handle
         self.trusts = trusts
         self._flat: dict[tuple[int, str], tk.Tensor] = {}
+        self.moved: list[tuple[tk.Tensor, tk.Tensor]] = []
+        """Tensors in the blocks, and the copies of them on a device."""
         self.shown = 0
         """Bytes of all arrays, if each were written out."""
 
@@ -349,7 +354,9 @@ class Decoder:
         stride = [_whole(it) for it in coded["stride"]]
         tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
         if "device" in coded and tk.cuda.is_available():
-            tensor = tensor.to(tk.device(coded["device"]))
+            there = tensor.to(tk.device(coded["device"]))
+            self.moved.append((tensor, there))
+            tensor = there
         if coded.get("requires_grad") is True:
             tensor = tensor.detach().requires_grad_(True)
             if "grad" in coded:
@@ -357,6 +364,13 @@ class Decoder:
             if "history" in coded:
                 tensor = self.handle({"k": "history", "h": coded["history"], "tensor": tensor})
         return tensor
+
+
+def follow(into: tk.Tensor, tensor: tk.Tensor) -> None:
+    """Write what a tensor holds now into its copy on the other device, if it has changed."""
+    now = tensor.detach().cpu()
+    if not np.array_equal(now.numpy(), into.detach().cpu().numpy()):
+        into.detach().copy_(now)
 
 
 def _whole(value: Any, *, negative: bool = False) -> int:

@@ -55,7 +55,7 @@ def _imports() -> Shell:
     import numpy as np
 
     import tensorkit as tk
-    from course.engine import parts  # noqa: F401
+    from course.engine import assembly  # noqa: F401
     from course.sandbox import learner, shell  # noqa: F401
 
     for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):

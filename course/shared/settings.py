@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, fields
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ class Settings:
 
     course_id: str
     exchange: str
-    solutions_open: bool
+    solutions_open: bool | date
     solution_after_attempts: int
     seconds: float
     repository: str
@@ -75,7 +76,8 @@ def _wrong(name: str, value: Any) -> str | None:
             "a name of letters, digits, '-', '_' and '.'",
         ),
         "exchange": (isinstance(value, str) and value.strip() != "", "the path of a folder"),
-        "solutions_open": (isinstance(value, bool), "true or false"),
+        # a moment is a date, too, to Python
+        "solutions_open": (type(value) in (bool, date), "true, false or a date (2027-03-08)"),
         "solution_after_attempts": (
             is_number and isinstance(value, int) and value >= 1,
             "a whole number of at least 1",

@@ -5,7 +5,8 @@ it will ever receive come from younger ones, so they have arrived. What is under
 dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a backward inside a hook
 leaves nothing behind; and the walk is a loop, so that a graph may be a million nodes deep.
 
-A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded.
+A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded. While
+a mode is on, or a kernel of the user's is registered, formulas get tensors, so that both see all.
 Gradients of leaves are collected until the end and only then added to ``.grad``.
 """
 
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, layout
-from tensorkit.autograd.grad_mode import enable_grad, state
+from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
-from tensorkit.autograd.node import Hooks, Node, Outputs, edge_of
+from tensorkit.autograd.node import OUTPUT, Hooks, Node, Outputs, edge_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
+from tensorkit.dispatch_layers import computes_on_tensors
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import SILENT, reports, silently
@@ -202,6 +204,8 @@ class _Run:
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
+        # gradients are arrays all the same, and tensors while an operation runs
+        self.shows = not create_graph and computes_on_tensors()
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
         self.private: set[Any] = set()  # those whose sum is an array of this run's own
@@ -210,7 +214,8 @@ class _Run:
     def collect(self, starts: list[tuple[Any, Any]], wanted: dict[Any, None] | None) -> None:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
         before = state.grad, state.on_arrays, reports.set(SILENT)
-        state.grad, state.on_arrays = self.create_graph, not self.create_graph
+        state.grad = self.create_graph
+        state.on_arrays = not (self.create_graph or self.shows)
         try:
             roots = [edge for edge, _ in starts]
             needed = None if wanted is None else _leading_to(wanted, roots)
@@ -242,11 +247,15 @@ class _Run:
         gradient, rule = self.pending.pop(node), node.rule
         if node.hooks is not None:
             gradient = self._after_hooks(node.hooks, gradient)
-        if rule.is_part and not self.create_graph:
+        if rule.is_part and not (self.create_graph or self.shows):
             self._add_to_part(node, gradient)
         else:
             try:
-                values = rule.gradients(node, gradient, self.create_graph)
+                if self.shows and gradient.__class__ is not Outputs and rule is not OUTPUT:
+                    found = rule.gradients(node, _as_tensor(gradient), True)
+                    values = [x._array if isinstance(x, TensorBase) else x for x in found]
+                else:
+                    values = rule.gradients(node, gradient, self.create_graph)
             except (TypeError, ValueError):
                 _refuse_moved(node)
                 raise
@@ -274,10 +283,13 @@ class _Run:
             pending[edge] = value
             if is_node:
                 heappush(self.waiting, (-edge.order, edge))
-        elif edge in self.private:
+        elif edge in self.private and not self.shows:
             have += value
         else:
-            total = have + value
+            if self.shows and value.__class__ is not Outputs:
+                total = (_as_tensor(have) + _as_tensor(value))._array
+            else:
+                total = have + value
             pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
             if total.__class__ is not Outputs and not self.create_graph:
                 self.private.add(edge)
@@ -289,7 +301,9 @@ class _Run:
         if not (self.create_graph or is_array(value)):
             value = np.asarray(value)
         if tuple(value.shape) != model.shape:
-            value = reductions.sum_to_shape(value, to=model.shape)
+            x = _as_tensor(value) if self.shows else value
+            x = reductions.sum_to_shape(x, to=model.shape)
+            value = x._array if self.shows else x
         if self.create_graph:
             dtype = of_numpy(model.dtype)
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
@@ -326,7 +340,7 @@ class _Run:
         if self.create_graph:
             return self.found[edge]
         gradient = self._owned(edge)
-        return base.new(base.contiguous(gradient, device_of_array(gradient)))
+        return _as_tensor(gradient)
 
     def accumulate(self, leaf: Tensor) -> None:
         """Add what was found to the ``.grad`` of a leaf, and call the hooks that wait for it."""
@@ -334,6 +348,9 @@ class _Run:
         if self.create_graph:
             with enable_grad():
                 leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
+        elif have is not None and self.shows:
+            with no_grad():
+                have += _as_tensor(self.found[leaf])
         elif have is not None:
             silently(have._xp.add, have._array, self.found[leaf], out=have._array)
             storage = base.storage_of(have)
@@ -361,6 +378,11 @@ class _Run:
 
 
 _ndarray = np.ndarray
+
+
+def _as_tensor(gradient: Any) -> Tensor:
+    """A gradient for an operation on tensors."""
+    return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
 
 def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:

@@ -22,6 +22,8 @@ class _State(threading.local):
     inference = False
     on_arrays = False  # a plain backward runs: formulas give arrays to operations
     recordings: tuple[Any, ...] = ()  # those that are on; see autograd.recording
+    modes: tuple[Any, ...] = ()  # those that are on, the innermost last; see dispatch_mode
+    trace: list[Any] | None = None  # what the layers of dispatch do, while somebody asks
 
 
 state = _State()

@@ -19,6 +19,7 @@ from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
+from tensorkit.dispatch_mode import PASSES_ON
 from tensorkit.dtypes import DType
 from tensorkit.errstate import silent
 from tensorkit.layout import Layout, contiguous_strides
@@ -106,7 +107,7 @@ class Origin:
             self.file, self.line = call.file, call.line
             self.left: tuple[Origin, ...] = call.left_before()
             self._inputs = tuple([_noted(x)._used(x) for x in inputs])
-            self._why = _why_untracked(self.operation, inputs, tensor)
+            self._why = why_untracked(self.operation, inputs, tensor)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -168,7 +169,8 @@ def _user_frame() -> tuple[FrameType, FrameType]:
     """The innermost frame of the user's code, and that of the function it called."""
     callee = frame = sys._getframe(1)
     while frame.f_back is not None and is_ours(frame):
-        if not frame.f_code.co_name.startswith("<"):  # a comprehension belongs to its function
+        code = frame.f_code  # a comprehension belongs to its function
+        if not (code.co_name.startswith("<") or code is PASSES_ON):
             callee = frame
         frame = frame.f_back
     return frame, callee
@@ -234,7 +236,7 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
     return _BETTER_NAMES.get(plain, plain)
 
 
-def _why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
+def why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
     if operation in ("detach", "data", "numpy", "item", "tolist"):
         return f"{operation} leaves the history behind"
     if operation in ("backward", "grad"):

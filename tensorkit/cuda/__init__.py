@@ -3,7 +3,8 @@
 Without a GPU, and unless ``simulate`` is asked for, there is no device, and this says so.
 """
 
-from typing import Any, NamedTuple, NoReturn
+import importlib
+from typing import Any, NamedTuple
 
 from tensorkit import absent, random
 from tensorkit.cuda.ledger import Ledger as Ledger
@@ -239,5 +240,15 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(absent.sentence("torch.cuda", name))
+# Kernels written in Python: imported when somebody asks for them
+
+_OF_KERNELS = (
+    "kernel Kernel Launch profile grid threadIdx blockIdx blockDim gridDim syncthreads shared "
+    "atomic_add"
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_KERNELS.split():
+        raise AttributeError(absent.sentence("torch.cuda", name))
+    return getattr(importlib.import_module("tensorkit.cuda.kernels"), name)

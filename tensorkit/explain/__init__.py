@@ -5,8 +5,9 @@ Each function returns an explanation: sentences with the numbers in question, an
 """
 
 from tensorkit.explain._broadcast import broadcast
+from tensorkit.explain._dispatch import dispatch
 from tensorkit.explain._gradients import inplace, no_grad
 from tensorkit.explain._source import Source, source
 from tensorkit.viz.picture import Explanation
 
-__all__ = ["Explanation", "Source", "broadcast", "inplace", "no_grad", "source"]
+__all__ = ["Explanation", "Source", "broadcast", "dispatch", "inplace", "no_grad", "source"]

@@ -11,6 +11,7 @@ from tensorkit.autograd.node import record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dispatch import op
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
 from tensorkit.errstate import silently
 from tensorkit.ops import writing
@@ -28,6 +29,7 @@ from tensorkit.ops.copying import together
 from tensorkit.ops.writing import in_place
 
 
+@seen_by_modes
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` is true, ``other`` elsewhere; shapes broadcast.
 
@@ -148,6 +150,7 @@ for _each in (_fill_with_number, _fill_with_tensor):
     )
 
 
+@seen_by_modes
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a row for each, or a tensor per dimension.
 

@@ -6,6 +6,7 @@ from tensorkit import base, layout
 from tensorkit.autograd.node import Rule, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DeviceMismatchError
 from tensorkit.errstate import silently
@@ -70,6 +71,7 @@ def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     return record(_MOVE, result, {"x": x, "origin": own})
 
 
+@seen_by_modes
 def clone(input: Tensor) -> Tensor:
     """Copy with memory of its own; the order of the elements in memory is kept where it is dense.
 
@@ -88,6 +90,7 @@ def to_dtype(x: Tensor, dtype: DType) -> Tensor:
     return record(_CONVERSION, converted(x, dtype), {"x": x})
 
 
+@seen_by_modes
 def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False) -> Tensor:
     """``x`` with this dtype and on this device; itself if nothing changes, unless ``copy``."""
     dtype, device = dtype or x.dtype, device or x.device
@@ -118,6 +121,7 @@ def converted(x: TensorBase, dtype: DType) -> Tensor:
     return base.new(silently(array.astype, dtype.numpy, order))
 
 
+@seen_by_modes
 def contiguous(x: Tensor) -> Tensor:
     """``x`` itself if it is contiguous, otherwise a contiguous copy."""
     if layout.is_contiguous(x._array.shape, x._strides):

@@ -17,6 +17,7 @@ from tensorkit.autograd.inplace import check_write, written
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errors import (
     DeviceMismatchError,
@@ -41,6 +42,7 @@ _PLAIN = frozenset((int, slice))
 _VIEWS = frozenset((int, slice, type(None), type(...)))
 
 
+@seen_by_modes
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
     picks: Picks = {}
@@ -51,6 +53,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     return views.alias(x) if target is x else target
 
 
+@seen_by_modes
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``: writes into the memory of ``x``; ``value`` is cast and broadcast."""
     is_tensor = isinstance(value, TensorBase)
@@ -305,6 +308,7 @@ def _checked_number(dtype: DType, value: Any) -> Any:
     return value
 
 
+@seen_by_modes
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of ``input`` where ``mask`` is true, as a vector; they broadcast.
 
@@ -320,6 +324,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 # Whole tensors
 
 
+@seen_by_modes
 def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     """Write the values of ``source`` into ``input``; they are broadcast and cast.
 
@@ -346,11 +351,13 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     return _written(input, source._array, source, "copy", node)
 
 
+@seen_by_modes
 def zero_(input: Tensor) -> Tensor:
     """Set every element of ``input`` to zero."""
     return _written(input, stored(0, input.dtype), 0, "zero", "ZeroBackward0")
 
 
+@seen_by_modes
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element of ``input`` to one value: a number or a 0-d tensor."""
     if isinstance(value, TensorBase):

@@ -12,6 +12,7 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch import op
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import ShapeError, must_be, sizes
 from tensorkit.errstate import silently
 from tensorkit.layout import Ints
@@ -19,6 +20,7 @@ from tensorkit.ops import copying, gathering, views
 from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
 
 
+@seen_by_modes
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors one after the other along ``dim``; their other sizes are equal.
 
@@ -45,6 +47,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     return _recorded(array, tensors, _CAT, dim, [slice(*each) for each in pairwise(ends)])
 
 
+@seen_by_modes
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape side by side along a new dimension ``dim``.
 

@@ -4,6 +4,7 @@ A function of the files of operations whose first parameter is ``input`` is a me
 is ``x.exp()``. Element by element it has a form in place, too: ``x.exp_()``.
 """
 
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, random
@@ -144,7 +145,7 @@ def _add_methods_of(module: Any) -> None:
         if name[0] == "_" or not hasattr(function, "__code__"):
             continue
         definition = getattr(function, "definition", None)
-        code = getattr(function, "__wrapped__", function).__code__
+        code = unwrap(function).__code__
         if (definition.inputs if definition else code.co_varnames)[:1] != ("input",):
             continue
         _add(name, function, is_function=True)

@@ -131,6 +131,7 @@ def _extreme(name: str, of_two: Any) -> Callable[..., Any]:
         is_extreme = (input == out) | is_nan
         return where(is_extreme, g / sum(is_extreme), 0.0)
 
+    of_all.__name__ = along.__name__ = name
     whole = op(name=name, explain=_need_elements)(of_all)
     whole.grad(node=f"{name.title()}Backward1", input=shares)
     outputs = named_result(name, "values", "indices")

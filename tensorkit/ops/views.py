@@ -16,6 +16,7 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.layout import Ints, Layout
@@ -142,6 +143,7 @@ def _dim_of(function: str, input: Any, dim: Any) -> int:
     return rules.wrap_dim(as_index(dim), input.ndim)
 
 
+@seen_by_modes
 @_by_numpys_names
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View of one entry along ``dim``; the dimension disappears.
@@ -156,6 +158,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return part(input, dim, index % size, SELECT)
 
 
+@seen_by_modes
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """View of ``length`` entries along ``dim`` from ``start`` on.
 
@@ -170,6 +173,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return part(input, dim, slice(start, start + length), SLICE)
 
 
+@seen_by_modes
 @_by_numpys_names
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
@@ -208,6 +212,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, -(-size // chunks) if size else (0,) * chunks, dim)
 
 
+@seen_by_modes
 @_by_numpys_names
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of all entries along ``dim``, which disappears.
@@ -522,6 +527,7 @@ broadcast_to, moveaxis, swapaxes, swapdims = expand, movedim, transpose, transpo
 # Any strides
 
 
+@seen_by_modes
 def as_strided(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:

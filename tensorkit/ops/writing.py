@@ -11,6 +11,7 @@ from tensorkit.autograd.inplace import check_write, rebase, save_result, written
 from tensorkit.autograd.node import Node, Rule, edge_of, record
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
+from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.errstate import silently
@@ -67,6 +68,8 @@ def in_place(
     name = f"{name or operation.__name__}_"
 
     def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        if state.modes:
+            return through_modes(inplace, (input, *args), options, records=True)
         need_tensor(name, input)
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is

@@ -17,6 +17,7 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.inplace import written
 from tensorkit.base import TensorBase
 from tensorkit.devices import refuse_mix
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import message, refuse_options
 from tensorkit.errstate import silently
 from tensorkit.nn.module import clear_gradients
@@ -66,6 +67,7 @@ class Optimizer:
 
     # A step
 
+    @seen_by_modes
     @overridable
     def step(self) -> None:
         """Change all parameters that have a gradient."""

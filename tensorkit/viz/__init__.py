@@ -11,8 +11,10 @@ that asked for the picture.
 from tensorkit.viz._backward import backward
 from tensorkit.viz._bars import gradients, saved
 from tensorkit.viz._curves import benchmark, landscape, training
+from tensorkit.viz._dispatch import dispatch
 from tensorkit.viz._graph import graph
 from tensorkit.viz._grids import broadcast, indexing
+from tensorkit.viz._kernel import kernel
 from tensorkit.viz._memory import memory
 from tensorkit.viz._timeline import timeline
 from tensorkit.viz.picture import Picture

@@ -103,9 +103,9 @@ class Operand(NamedTuple):
 
 
 class Alignment:
-    """Shapes aligned at the right: ``sizes`` and ``result`` hold a size, or None, for each axis.
+    """Shapes aligned at the right: ``sizes`` and ``result`` hold a size, or None, per dimension.
 
-    An operand has None where it has no such axis; the result where the sizes do not fit.
+    An operand has None where it has no such dimension; the result where the sizes do not fit.
     """
 
     def __init__(self, operands: list[Operand]) -> None:
@@ -128,13 +128,13 @@ class Alignment:
         return [it if end in (None, size) else f"{it} → {end}" for it, size, end in triples]
 
     def cell(self, index: tuple[int, ...]) -> Cell:
-        """The cell of the table of axes: a row for each operand, then one for the result."""
-        row, axis = index
-        result = self.result[axis]
+        """The cell of the table of dimensions: a row for each operand, then one for the result."""
+        row, dim = index
+        result = self.result[dim]
         if row == len(self.operands):
             fits = result is not None
             return Cell(str(result) if fits else "no fit", drawing.RIGHT if fits else drawing.WRONG)
-        text, size = self.changes(row)[axis], self.sizes[row][axis]
+        text, size = self.changes(row)[dim], self.sizes[row][dim]
         if result is None and size not in (None, 1):
             return Cell(text, drawing.WRONG)
         return Cell(text, LEAF) if size == result else Cell(text, PLAIN, "3 3")
@@ -145,11 +145,11 @@ class Alignment:
         if self.shape is not None:
             return f"Together: {self.shape}"
         parts = []
-        for axis in (axis for axis, size in enumerate(self.result) if size is None):
-            column = zip(self.operands, (it[axis] for it in self.sizes), strict=True)
+        for dim in (dim for dim, size in enumerate(self.result) if size is None):
+            column = zip(self.operands, (it[dim] for it in self.sizes), strict=True)
             sizes = ", ".join(f"{it.name} has {size}" for it, size in column if size is not None)
-            parts.append(f"axis {axis} (the one numbered {axis - len(self.result)}): {sizes}")
-        return "They do not fit at " + "; ".join(parts)
+            parts.append(f"dimension {dim} (also {dim - len(self.result)}): {sizes}")
+        return "They do not fit in " + "; ".join(parts)
 
 
 def operands_from(function: str, values: tuple[Any, ...], named: dict[str, Any]) -> list[Operand]:
@@ -179,15 +179,15 @@ def operands_from(function: str, values: tuple[Any, ...], named: dict[str, Any])
 def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
     """Picture of broadcasting: shapes aligned at the right, what is stretched, and the grid.
 
-    Takes shapes, tensors, or both. The last two axes are drawn as grids: with the values of
+    Takes shapes, tensors, or both. The last two dimensions are drawn as grids: with the values of
     tensors, or, for shapes, with the index that is read. ``explain.broadcast`` offers repairs.
 
     >>> from tensorkit import viz
     >>> viz.broadcast((2, 1), (3,))
     Broadcasting. Together: (2, 3)
-    axis   0        1
-    a      2        1 → 3
-    b      new → 2  3
+    dimension  0        1
+    a          2        1 → 3
+    b          new → 2  3
     a, read as (2, 3):
       [0,0] [0,0] [0,0]
       [1,0] [1,0] [1,0]
@@ -200,7 +200,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
 
 @words.unrecorded()
 def picture(alignment: Alignment) -> Picture:
-    """Picture of an alignment: the table of axes and, if the sizes fit, the grids."""
+    """Picture of an alignment: the table of dimensions and, if the sizes fit, the grids."""
     canvas, shape = Canvas("Broadcasting", alignment.verdict), alignment.shape
     names = [*(it.name for it in alignment.operands), "result"]
     table = Grid((len(names), len(alignment.result)), alignment.cell)
@@ -210,7 +210,7 @@ def picture(alignment: Alignment) -> Picture:
     if shape is None:
         rows.append(["fits", *("no" if it is None else "yes" for it in alignment.result)])
     text = [f"Broadcasting. {alignment.verdict}"]
-    text += words.table(["axis", *map(str, range(len(alignment.result)))], rows)
+    text += words.table(["dimension", *map(str, range(len(alignment.result)))], rows)
     if shape is not None:
         left, lowest = MARGIN, low
         for operand in alignment.operands[:MOST_GRIDS] if 0 not in shape else []:

@@ -2,7 +2,7 @@
 
 The colours are Okabe and Ito's, which also colour-blind readers can tell apart, ordered so that
 neighbours differ in grey too. No picture says anything by colour alone: names, marks or dashes say
-it as well. Every picture lies on paper of its own, so that it reads the same in a dark theme.
+it as well. A picture has a dark form of each light colour, for pages that are dark.
 
 Text is measured with the widths of DejaVu Sans and keeps the measured width, so that it fits in
 every browser, whichever font that has. The same calls give the same bytes on every machine.
@@ -22,12 +22,28 @@ INK, SOFT, FAINT = "#141414", "#4a4a4a", "#b9b4a8"
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 RED, SKY, PINK = "#D55E00", "#56B4E9", "#CC79A7"
 
-# colour, and the colour of text upon it
-SERIES = ((BLUE, WHITE), (ORANGE, INK), (RED, INK), (SKY, INK), (GREEN, INK), (PINK, INK))
+# colour, and the colour of text upon it, which are the same on a dark page
+BLACK = "#000000"
+SERIES = ((BLUE, WHITE), (ORANGE, BLACK), (RED, BLACK), (SKY, BLACK), (GREEN, BLACK), (PINK, BLACK))
 
 # light grounds for boxes with text: what they mean
 LEAF, RESULT, FOLDED, PLAIN = "#dcecf7", "#fdeecb", "#e9e6df", WHITE
 WRONG, RIGHT = "#f9dccb", "#d5efe4"
+
+# what these colours are on a dark page
+DARK = {
+    PAPER: "#1c1d1f",
+    EDGE: "#47484c",
+    WHITE: "#2a2b2e",
+    INK: "#efefef",
+    SOFT: "#c4c4c4",
+    FAINT: "#74716a",
+    LEAF: "#1d3d53",
+    RESULT: "#4d3d12",
+    FOLDED: "#3b3a36",
+    WRONG: "#5a3119",
+    RIGHT: "#1a4535",
+}
 
 # Widths of the signs from space to ~ in DejaVu Sans, in thousandths of the font's size.
 _WIDTHS = (
@@ -64,6 +80,23 @@ def wrapped(text: str, most: int) -> list[str]:
 def legible(text: str) -> str:
     """``text`` with a box for each character that SVG does not allow, such as control codes."""
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+
+
+def dark(svg: str) -> str:
+    """CSS that gives the colours of ``svg`` their dark form where the page around it is dark.
+
+    A canvas names its colours in attributes, matplotlib in ``style``. White text stays white: it
+    stands on blue.
+    """
+    rules = []
+    for light, dark in DARK.items():
+        which = ":not(text)" if light == WHITE else ""
+        for name in ("fill", "stroke"):
+            if f'{name}="{light}"' in svg:
+                rules.append(f'{which}[{name}="{light}"]{{{name}:{dark}}}')
+            if f"{name}: {light}" in svg:
+                rules.append(f'{which}[style*="{name}: {light}"]{{{name}:{dark}!important}}')
+    return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"
 
 
 def _number(value: float) -> str:

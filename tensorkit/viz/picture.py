@@ -7,9 +7,15 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, WIDEST, Canvas, legible, wrapped
+from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, WIDEST, Canvas, dark, legible, wrapped
 
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
+# An image is dark where its element is. JupyterLab and the course's site name their theme here.
+_THEMES = (
+    '<style>body[data-jp-theme-light="false"] .tk-picture,body[data-theme="dark"] .tk-picture'
+    "{color-scheme:dark}@media (prefers-color-scheme:dark){"
+    'body[data-theme="auto"] .tk-picture{color-scheme:dark}}</style>'
+)
 
 
 class Picture:
@@ -32,11 +38,12 @@ class Picture:
         """The picture as an SVG document."""
         width, height = self._drawing.size
         frame = f'width="{width}" height="{height}"'
+        drawn = f'<rect {frame} rx="8" fill="{PAPER}" stroke="{EDGE}"/>\n{self._drawing.svg}'
         return (
             '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
             f'role="img" {frame} viewBox="0 0 {width} {height}" font-family="{_FONT}">\n'
             f"<title>{escape(self.title)}</title>\n<desc>{escape(self.alt)}</desc>\n"
-            f'<rect {frame} rx="8" fill="{PAPER}" stroke="{EDGE}"/>\n{self._drawing.svg}\n</svg>\n'
+            f"<style>{dark(drawn)}</style>\n{drawn}\n</svg>\n"
         )
 
     @property
@@ -48,7 +55,8 @@ class Picture:
         # what is wider than a page is scrolled rather than made too small to read
         least = f";min-width:{0.8 * width:.0f}px" if width > WIDEST else ""
         return (
-            f'<div style="overflow-x:auto"><img alt="{escape(self.alt)}" '
+            f'{_THEMES}<div style="overflow-x:auto"><img class="tk-picture" '
+            f'alt="{escape(self.alt)}" '
             f'style="max-width:100%;height:auto{least}" '
             f'src="data:image/svg+xml;base64,{data}"></div>{self._below}'
         )

@@ -23,6 +23,7 @@ import bench
 import numpy as np
 
 import tensorkit as tk
+from course.exercises import ch12_kernels
 from tensorkit.cuda import cupy_backend
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -201,6 +202,7 @@ def rows(tiny: bool = False) -> dict[str, Row]:
     found["copy: transposed"] = call(lambda m, x: x.t().contiguous(), matrix, raw=None)
     found["copy: to the device, 1e7"] = Row(lambda m, device: _sent(m, x, device))
     found["copy: to the host, 1e7"] = call(lambda m, x: x.cpu(), x, raw=None)
+    found |= {} if tiny else of_chapter_12()  # the stand-in for CuPy compiles nothing
     for optimizer in ("SGD", "Adam"):
         sizes = (8, 2, 4) if tiny else (128, 2, 64)
         found[f"step: small network, {optimizer}"] = training(*sizes, optimizer)
@@ -209,6 +211,35 @@ def rows(tiny: bool = False) -> dict[str, Row]:
             *sizes, optimizer, to_torch=1.10, rtol=1e-3
         )
     return found
+
+
+def in_tiles(m: Any, x: Any, y: Any) -> Any:
+    """A product by the learner's kernel of chapter 12; others call their library."""
+    if m is not tk:
+        return x @ y
+    out, n = tk.empty_like(x), len(x)
+    ch12_kernels.matmul[(n // 4, n // 4), (4, 4)](x, y, out, n)
+    return out
+
+
+def by_trees(m: Any, x: Any) -> Any:
+    """The sum of each eight neighbours, likewise."""
+    if m is not tk:
+        return x.reshape(-1, 8).sum(1)
+    out, n = tk.empty(len(x) // 8, device=x.device), len(x)
+    ch12_kernels.block_sums[n // 8, 8](x, out, n)
+    return out
+
+
+def of_chapter_12() -> dict[str, Row]:
+    """Kernels that learners write."""
+    a, b, x = numbers(1024, 1024), numbers(1024, 1024, seed=1), numbers(10**6)
+    product = call(in_tiles, a, b, raw=lambda m, x, y: x @ y, rtol=2e-3)
+    sums = call(by_trees, x, raw=lambda m, x: x.reshape(-1, 8).sum(1))
+    return {
+        "kernel of chapter 12: product in tiles, 1024": product,
+        "kernel of chapter 12: sums by trees, 1e6": sums,
+    }
 
 
 def _sent(m: Any, array: Any, device: str) -> Run:

@@ -150,15 +150,6 @@ def server(school: Path) -> Iterator[str]:
         running.terminate()
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[playwright.Browser]:
-    options = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=options)
-        yield started
-        started.close()
-
-
 def opened(page: playwright.Page, address: str) -> Opened:
     """Open a page, wait, press everything that can be unfolded, and note what it did."""
     asked: list[str] = []

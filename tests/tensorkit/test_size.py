@@ -20,20 +20,24 @@ MOST = {
     "viz": 1706,
 }
 MOST_OF_CORE, MOST_IMPORTS = 3331, 276
+# What the chapters on dispatch and on kernels have added: at most 1,000 lines, 100 in the core.
+DISPATCH = {"autograd": 21, "ops": 28, "optim": 2, "tensorkit": 341, "viz": 127}
+DISPATCH_IN_CORE, DISPATCH_IMPORTS = 91, 18
 
 
 def test_no_room_of_the_library_has_grown():
     lines = Counter()
     for path, count in size.sizes().items():
         lines[size.room_of(path)] += count
-    assert {room: lines[room] for room in MOST if lines[room] > MOST[room]} == {}
+    most = Counter(MOST) + Counter(DISPATCH)
+    assert {room: lines[room] for room in most if lines[room] > most[room]} == {}
     assert lines.keys() == MOST.keys()
 
 
 def test_the_core_has_not_grown():
     lines, imports = size.core()
-    assert lines <= MOST_OF_CORE
-    assert imports <= MOST_IMPORTS
+    assert lines <= MOST_OF_CORE + DISPATCH_IN_CORE
+    assert imports <= MOST_IMPORTS + DISPATCH_IMPORTS
 
 
 def test_no_file_is_longer_than_400_lines():

@@ -114,14 +114,18 @@ def test_assignment_list_and_course_list_answer(server: Server) -> None:
     assert json.loads(server.get("/courses")) == {"success": True, "value": []}
 
 
-def test_the_instructors_tools_are_hidden_where_their_packages_lack(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_learner_sees_no_tool_of_an_instructor_and_validate_only_with_an_exchange(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hidden = "@jupyter/nbgrader:formgrader"
-    assert hidden not in lab._page_config(None, {}).get("disabledExtensions", [])
+    tools = {f"@jupyter/nbgrader:{it}" for it in ("create-assignment", "formgrader", "course-list")}
+    validate = "@jupyter/nbgrader:validate-assignment"
+    monkeypatch.setattr(lab.paths, "course_root", lambda: tmp_path)
+    assert not lab.page_config(None, {}).get("disabledExtensions")  # the instructor's own
     monkeypatch.setattr(lab, "find_spec", lambda package: None)
-    page = lab._page_config(None, {"disabledExtensions": ["other"]})
-    assert {hidden, "other"} <= {*page["disabledExtensions"]}
+    page = lab.page_config(None, {"disabledExtensions": ["other"]})
+    assert {*page["disabledExtensions"]} == {"other", validate, *tools}
+    Path(tmp_path, lab.settings().exchange, lab.settings().course_id).mkdir(parents=True)
+    assert {*lab.page_config(None, {})["disabledExtensions"]} == tools
 
 
 def test_the_news_are_off(server: Server) -> None:

@@ -1,178 +1,235 @@
-"""Chapter 10. RIGHT: answers that test_right_answers tries; the joined engine names faults."""
+"""Chapter 10. RIGHT: answers that test_right_answers tries; the assembled library trains."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter, deque
-from types import FunctionType
+import ast
+import inspect
+import math
+from contextlib import contextmanager
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
-import tensorkit as tk
 from course import engine
-from course.engine import parts as parts
+from course.engine import assembly, grad_mode, numbers
+from course.engine.assembly import assemble, tensor_with
 from course.notebook.check import judge
 from course.notebook.exercise import load
 from course.shared.errors import CourseError
 
 CHAPTER = load("10_engine")
-OWN = {it.name: it.reference for it in CHAPTER.values() if it.name in engine.STEPS}
+EXERCISE = {it.name: it for it in CHAPTER.values() if it.name in assembly.PARTS}
+OWN = {name: it.reference for name, it in EXERCISE.items()}
 
 
-def record_in_a_loop(graph, operation, inputs, value):
-    name = operation + str(len(graph))
-    graph[name] = {"operation": "constant", "inputs": [], "value": value, "requires_grad": False}
-    for it in inputs:
-        if graph[it]["requires_grad"]:
-            graph[name].update(operation=operation, inputs=inputs, requires_grad=True)
-    return name
+class BasicsInAnotherOrder:
+    def zero_grad(self):
+        self.grad = None
+
+    def __init__(self, data, requires_grad=False):
+        self.number, self.version = next(numbers), 0
+        self.saved, self.inputs, self.formula = [], (), None
+        self.requires_grad = bool(requires_grad)
+        self.data = np.asarray(data).astype(np.float64)
+        self.zero_grad()
 
 
-def record_with_two_returns(graph, operation, inputs, value):
-    name = f"{operation}{len(graph)}"
-    if sum(graph[it]["requires_grad"] for it in inputs) > 0:
-        graph[name] = {
-            "requires_grad": True,
-            "value": value,
-            "operation": operation,
-            "inputs": [*inputs],
-        }
-        return name
-    graph[name] = {"operation": "constant", "inputs": [], "value": value, "requires_grad": False}
-    return name
+class BasicsWithDefaults:
+    grad = None
+    inputs = ()
+    formula = None
+    version = 0
+
+    def __init__(self, data, requires_grad=False):
+        self.data = np.array(data, dtype="float64", copy=True)
+        self.requires_grad = requires_grad
+        self.saved = []
+        self.number = next(numbers)
+
+    def zero_grad(self):
+        if self.grad is not None:
+            self.grad = None
 
 
-def order_with_counter(graph, root):
-    found = {root: None}
-    waiting = deque(found)
+def result_that_returns_early(self, data, inputs, formula, saved=()):
+    new = type(self)(data)
+    asked = [each for each in inputs if each.requires_grad]
+    if not grad_mode.enabled or not asked:
+        return new
+    new.requires_grad = True
+    new.inputs, new.formula, new.saved = inputs, formula, []
+    for each in saved:
+        new.saved.append((each, each.version))
+    return new
+
+
+def result_by_the_constructor(self, data, inputs, formula, saved=()):
+    asks = False
+    for each in inputs:
+        asks = asks or each.requires_grad
+    if asks and grad_mode.enabled:
+        new = self.__class__(data, requires_grad=True)
+        new.__dict__.update(inputs=tuple(inputs), formula=formula)
+        new.saved = list(zip(saved, [each.version for each in saved], strict=True))
+        return new
+    return self.__class__(data)
+
+
+class OperationsWithNamedFormulas:
+    def __add__(self, other):
+        other = self.as_tensor(other)
+
+        def formula(g):
+            return g, g
+
+        return self.result(np.add(self.data, other.data), (self, other), formula)
+
+    def __mul__(self, other):
+        other = self.as_tensor(other)
+
+        def formula(g):
+            return other * g, self * g
+
+        return self.result(self.data * other.data, (self, other), formula, (self, other))
+
+    def __matmul__(self, other):
+        other = self.as_tensor(other)
+
+        def formula(g):
+            return [g @ other.T, (g.T @ self).T]
+
+        return self.result(np.matmul(self.data, other.data), [self, other], formula, [self, other])
+
+    def relu(self):
+        mask = np.where(self.data > 0, 1.0, 0.0)
+        return self.result(mask * self.data, [self], lambda g: [mask * g])
+
+    def sum(self):
+        nothing = np.zeros_like(self.data)
+        return self.result(np.sum(self.data), [self], lambda g: [g + nothing])
+
+
+class OperationsWithOtherMasks(OWN["Operations"]):
+    def relu(self):
+        values = self.data.copy()
+        values[values < 0] = 0
+        return self.result(values, (self,), lambda g: (g * (values > 0),))
+
+    def sum(self):
+        return self.result(self.data.sum(), (self,), lambda g: (g * np.full(self.data.shape, 1.0),))
+
+
+def walk_over_a_sorted_list(self, gradient):
+    waiting, arrived = [self], {id(self): gradient}
     while waiting:
-        new = dict.fromkeys(it for it in graph[waiting.popleft()] if it not in found)
-        found.update(new)
-        waiting.extend(new)
-    uses = Counter(source for node in found for source in graph[node])
-    ready, order = deque([root]), []
-    while ready:
-        node = ready.popleft()
-        order.append(node)
-        for source, n in Counter(graph[node]).items():
-            uses[source] -= n
-            if not uses[source]:
-                ready.append(source)
-    return order
+        waiting.sort(key=lambda each: each.number)
+        tensor = waiting.pop()
+        g = arrived.pop(id(tensor))
+        if not tensor.inputs:
+            tensor.grad = g if tensor.grad is None else g + tensor.grad
+        else:
+            tensor.check_saved()
+            for source, part in zip(tensor.inputs, tensor.formula(g), strict=True):
+                if not source.requires_grad:
+                    continue
+                part = part.unbroadcast(source.shape)
+                if id(source) in arrived:
+                    arrived[id(source)] = arrived[id(source)] + part
+                else:
+                    arrived[id(source)] = part
+                    waiting.append(source)
 
 
-def order_by_depth_with_a_list(graph, root):
-    finished, seen = [], {root}
-    way = [(root, iter(graph[root]))]
+def walk_in_an_order_found_before(self, gradient):
+    """As in chapter 05, without recursion."""
+    finished, seen, way = [], {self}, [(self, iter(self.inputs))]
     while way:
-        node, left = way[-1]
+        tensor, left = way[-1]
         for source in left:
-            if source not in seen:
+            if source.requires_grad and source not in seen:
                 seen.add(source)
-                way.append((source, iter(graph[source])))
+                way.append((source, iter(source.inputs)))
                 break
         else:
-            finished.append(node)
+            finished.append(tensor)
             way.pop()
-    return finished[::-1]
+    sums = dict.fromkeys(finished)
+    sums[self] = gradient
+    for tensor in reversed(finished):
+        if tensor.is_leaf:
+            tensor.grad = sums[tensor] if tensor.grad is None else tensor.grad + sums[tensor]
+            continue
+        tensor.check_saved()
+        for source, part in zip(tensor.inputs, tensor.formula(sums[tensor]), strict=True):
+            if source.requires_grad:
+                part = part.unbroadcast(source.shape)
+                sums[source] = part if sums[source] is None else sums[source] + part
 
 
-def formulas_in_a_table(operation, upstream, inputs, out):
-    return {
-        "add": lambda a, b: [upstream.clone(), upstream.clone()],
-        "mul": lambda a, b: [b * upstream, a * upstream],
-        "matmul": lambda a, b: [tk.matmul(upstream, b.t()), tk.matmul(a.t(), upstream)],
-        "sum": lambda a: [tk.ones_like(a) * upstream],
-        "tanh": lambda a: [upstream - upstream * out**2],
-    }[operation](*inputs)
+class WritingWithNumPy:
+    def check_saved(self):
+        if [version for _, version in self.saved] != [each.version for each, _ in self.saved]:
+            raise RuntimeError("a saved value was changed")
+
+    def sub_(self, other):
+        if grad_mode.enabled and any(each.requires_grad for each in (self, other)):
+            raise RuntimeError("not while operations are recorded")
+        np.subtract(self.data, other.data, out=self.data)
+        self.version = self.version + 1
+        return self
 
 
-def formulas_by_autograd(operation, upstream, inputs, out):
-    inputs = [it.detach().clone().requires_grad_() for it in inputs]
-    result = {
-        "add": lambda a, b: a + b,
-        "mul": lambda a, b: a * b,
-        "matmul": lambda a, b: a @ b,
-        "sum": lambda a: parts.sum_to(a, tuple(upstream.shape)),
-        "tanh": tk.tanh,
-    }[operation](*inputs)
-    return list(tk.autograd.grad(result, inputs, grad_outputs=upstream))
+class WritingIntoASlice:
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            raise RuntimeError
+        self.data[...] = self.data - other.data
+        self.version += 1
+        return self
+
+    def check_saved(self):
+        for each, version in self.saved:
+            if each.version > version:
+                raise RuntimeError("changed")
 
 
-def walk_with_zeros(graph, order):
-    gradients = {name: tk.zeros_like(graph[name]["value"]) for name in order}
-    gradients[order[0]] = tk.ones_like(graph[order[0]]["value"])
-    for name in order:
-        for source, gradient in parts.contributions(graph, name, gradients[name]):
-            gradients[source] = gradients[source] + gradient
-    return gradients
+class NoGradWithAStack:
+    before: ClassVar[list[bool]] = []
+
+    def __enter__(self):
+        self.before.append(grad_mode.enabled)
+        grad_mode.enabled = False
+
+    def __exit__(self, kind, value, traceback):
+        grad_mode.enabled = self.before.pop()
 
 
-def walk_with_copies(graph, order):
-    gradients = {order[0]: graph[order[0]]["value"] * 0 + 1}
-    for name in order:
-        for source, gradient in parts.contributions(graph, name, gradients[name]):
-            if source in gradients:
-                gradients[source] += gradient
-            else:
-                gradients[source] = gradient.clone()
-    return gradients
+@contextmanager
+def no_grad_as_a_generator():
+    before = grad_mode.enabled
+    grad_mode.enabled = False
+    try:
+        yield
+    finally:
+        grad_mode.enabled = before
 
 
-def sum_in_a_loop(gradient, shape):
-    while gradient.ndim > len(shape):
-        gradient = gradient.sum(0)
-    for dim, size in enumerate(shape):
-        if size == 1:
-            gradient = gradient.sum(dim, keepdim=True)
-    return gradient
+def sin_with_minus(self):
+    def formula(g):
+        return [(math.pi / 2 + self).sin() * g]
+
+    return self.result(np.sin(self.data), [self], formula, [self])
 
 
-def sum_from_the_right(gradient, shape):
-    padded = (1,) * (gradient.ndim - len(shape)) + tuple(shape)
-    dims = [dim for dim in range(-1, -gradient.ndim - 1, -1) if padded[dim] == 1]
-    return (gradient.sum(dims) if dims else gradient).reshape(shape)
+def sin_by_a_square(self):
+    """The cosine as 1 minus twice the square of the sine of half the angle."""
 
+    def formula(g):
+        half = (self * 0.5).sin()
+        return (g * (half * half * -2.0 + 1.0),)
 
-def recorded_another_way(graph, name, upstream):
-    def run(operation, *inputs):
-        return parts.apply(graph, operation, list(inputs))
-
-    operation, inputs = graph[name]["operation"], graph[name]["inputs"]
-    if operation == "mul":
-        return [run("mul", other, upstream) for other in reversed(inputs)]
-    if operation == "matmul":
-        a, b = inputs
-        return [
-            run("matmul", upstream, run("transpose", b)),
-            run("matmul", run("transpose", a), upstream),
-        ]
-    if operation == "tanh":  # g - g t t
-        lost = run("mul", run("mul", upstream, name), name)
-        return [run("add", upstream, run("mul", lost, parts.constant(graph, -1.0)))]
-    return OWN["recorded_gradients"](graph, name, upstream)
-
-
-def recorded_with_a_leaf_of_ones(graph, name, upstream):
-    node = graph[name]
-    if node["operation"] != "tanh":
-        return OWN["recorded_gradients"](graph, name, upstream)
-    ones = parts.leaf(graph, "all ones", tk.ones_like(node["value"]), requires_grad=False)
-    turned = parts.leaf(graph, "turned", -graph[ones]["value"], requires_grad=False)
-    square = parts.apply(graph, "mul", [name, name])
-    slope = parts.apply(graph, "add", [ones, parts.apply(graph, "mul", [square, turned])])
-    return [parts.apply(graph, "mul", [slope, upstream])]
-
-
-def cross_entropy_with_one_hot(upstream, scores, labels):
-    one_hot = (labels.unsqueeze(1) == tk.arange(scores.shape[1])).to(scores.dtype)
-    return (scores.softmax(1) - one_hot) * (upstream / scores.shape[0])
-
-
-def cross_entropy_by_autograd(upstream, scores, labels):
-    scores = scores.detach().clone().requires_grad_()
-    loss = tk.nn.functional.cross_entropy(scores, labels)
-    return tk.autograd.grad(loss, scores, grad_outputs=upstream)[0]
+    return self.result(np.sin(self.data), (self,), formula, saved=(self,))
 
 
 def forward_in_one_expression(slopes, order, leaf):
@@ -191,179 +248,232 @@ def forward_from_zeros(slopes, order, leaf):
 
 
 RIGHT = [
-    ("record-node", record_in_a_loop),
-    ("record-node", record_with_two_returns),
-    ("deep-order", order_with_counter),
-    ("deep-order", order_by_depth_with_a_list),
-    ("five-formulas", formulas_in_a_table),
-    ("five-formulas", formulas_by_autograd),
-    ("gradients-added", walk_with_zeros),
-    ("gradients-added", walk_with_copies),
-    ("sum-to", sum_in_a_loop),
-    ("sum-to", sum_from_the_right),
-    ("recorded-gradients", recorded_another_way),
-    ("recorded-gradients", recorded_with_a_leaf_of_ones),
-    ("sixth-operation", cross_entropy_with_one_hot),
-    ("sixth-operation", cross_entropy_by_autograd),
+    ("own-tensor", BasicsInAnotherOrder),
+    ("own-tensor", BasicsWithDefaults),
+    ("record-result", result_that_returns_early),
+    ("record-result", result_by_the_constructor),
+    ("own-operations", OperationsWithNamedFormulas),
+    ("own-operations", OperationsWithOtherMasks),
+    ("walk-back", walk_over_a_sorted_list),
+    ("walk-back", walk_in_an_order_found_before),
+    ("stale-value", WritingWithNumPy),
+    ("stale-value", WritingIntoASlice),
+    ("nested-no-grad", NoGradWithAStack),
+    ("nested-no-grad", no_grad_as_a_generator),
+    ("sixth-operation", sin_with_minus),
+    ("sixth-operation", sin_by_a_square),
     ("forward-slopes", forward_in_one_expression),
     ("forward-slopes", forward_from_zeros),
 ]
 
 
-@pytest.mark.parametrize(("id", "answer"), RIGHT[:12])
-@pytest.mark.rest
-def test_another_right_part_runs_in_the_engine(id, answer):
-    name = CHAPTER[id].name
-    joined = engine.join(**{name: answer})
-    assert joined.said == {name: "agrees with tensorkit"}
-    assert joined.functions == {name: answer}
+def test_the_parts_of_the_course_make_one_library_that_needs_numpy_alone():
+    mine = assemble(*OWN.values())
+    assert mine.whose == dict.fromkeys(assembly.PARTS, "yours")
+    assert repr(mine).endswith("7 of 7 parts are yours.")
+    imported = [it for it in ast.walk(ast.parse(mine.source)) if isinstance(it, ast.Import)]
+    assert [each.name for it in imported for each in it.names] == ["itertools", "numpy"]
+    assert not any(isinstance(it, ast.ImportFrom) for it in ast.walk(ast.parse(mine.source)))
 
 
-def test_the_six_reference_parts_make_an_engine():
-    joined = engine.join(**OWN)
-    assert joined.functions == OWN
-    assert repr(joined).endswith("All 6 parts are yours, and 16 programs agree.")
+def test_the_text_of_a_learners_part_stands_in_the_library():
+    mine = assemble(renamed(walk_over_a_sorted_list, "propagate"))
+    assert "waiting.sort(key=lambda each: each.number)" in mine.source
+    assert "max(arrived" not in mine.source
+    x = mine.Tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.data.tolist() == [2.0, 4.0]
 
 
-@pytest.mark.parametrize("exercise", [it for it in CHAPTER.values() if it.name in engine.STEPS])
-def test_the_part_of_the_course_is_no_answer(exercise):
-    def imported(*args):
-        return getattr(parts, exercise.name)(*args)
-
-    for answer in (imported, getattr(parts, exercise.name)):
-        report = judge(exercise, answer)
-        assert report.earned == 0
-        assert "what you are asked to write here" in str(report)
+def renamed(part, name):
+    """The part under the name of the exercise, with its text as a cell of that name has it."""
+    source = inspect.getsource(part).replace(part.__name__, name)
+    return from_cell(source, name)
 
 
-MISTAKES = [
-    (it.name, mistake)
-    for it in CHAPTER.values()
-    if it.name in engine.STEPS
-    for mistake in it.mistakes()
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "mistake"), MISTAKES, ids=[f"{name}: {it.name}" for name, it in MISTAKES]
-)
-@pytest.mark.rest
-def test_a_wrong_part_is_named_and_left_out(name, mistake):
-    joined = engine.join(**{name: mistake.answer})
-    assert joined.said[name] != "agrees with tensorkit"
-    assert f"`{name}` {joined.said[name]}." in repr(joined)
-    assert re.search(r'See `check\("(.+)"\)`$', joined.said[name])[1] in CHAPTER
-    assert joined.functions == {}
-
-
-@pytest.mark.rest
-def test_one_wrong_part_leaves_the_other_five_in_place():
-    wrong = CHAPTER["sum-to"].mistakes()[1].answer
-    joined = engine.join(**{**OWN, "sum_to": wrong})
-    assert [it for it in joined.said if joined.said[it] != "agrees with tensorkit"] == ["sum_to"]
-    assert joined.functions == {name: it for name, it in OWN.items() if name != "sum_to"}
-    assert repr(joined).endswith("5 of 6 parts are yours, the others are the course's.")
-
-
-def test_a_part_that_is_not_written_is_named_and_left_out():
-    for it in CHAPTER.values():
-        if it.name in engine.STEPS:
-            released: dict[str, FunctionType] = {}
-            # a text file, so that the source can be found as in a notebook
-            exec(_compiled(it.released_source), {"tk": tk}, released)
-            joined = engine.join(**{it.name: released[it.name]})
-            assert joined.said == {it.name: "is not written yet"}
-            assert repr(joined).endswith("0 of 6 parts are yours, the others are the course's.")
-
-
-def _compiled(source):
+def from_cell(source, name):
     import linecache
 
-    name = f"<cell {hash(source)}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    return compile(source, name, "exec", dont_inherit=True)
+    file = f"<cell {hash(source)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names = {"np": np, "grad_mode": grad_mode, "numbers": numbers, "no_grad": engine.no_grad}
+    exec(compile(source, file, "exec", dont_inherit=True), names)
+    return names[name]
 
 
-def test_a_part_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr(engine, "SECONDS", 0.2)
+@pytest.mark.parametrize("name", [n for n, it in OWN.items() if inspect.isfunction(it)])
+def test_a_wrong_part_is_left_out_and_its_check_is_named(name):
+    wrong = renamed(EXERCISE[name].mistakes()[0].answer, name)
+    assert assemble(wrong).whose[name] == f'the course\'s; see `check("{EXERCISE[name].id}")`'
 
-    def topological_order(graph, root):
-        while True:
-            pass
 
-    joined = engine.join(topological_order=topological_order)
-    assert joined.said["topological_order"].startswith("does not end within 0.2 seconds.")
+def test_a_part_that_is_not_written_is_left_out():
+    stub = from_cell(EXERCISE["propagate"].released_source, "propagate")
+    mine = assemble(stub)
+    assert mine.whose["propagate"] == "the course's; yours is not written yet"
+    assert repr(mine).endswith("0 of 7 parts are yours.")
 
 
 def test_a_name_that_is_no_part_is_refused():
-    with pytest.raises(CourseError, match="has no part 'sums'"):
-        engine.join(sums=sum)
+    with pytest.raises(CourseError, match="no part called 'sums'"):
+        tensor_with(from_cell("def sums(self): pass", "sums"))
 
 
-def test_the_engine_runs_on_the_learners_part_inside_the_block_only():
-    asked = []
-
-    def backward(graph, order):
-        asked.append(order)
-        return OWN["backward"](graph, order)
-
-    def slope():
-        (x,) = engine.leaves({}, x=tk.tensor(3.0))
-        return (x * x).gradients()["x"].item()
-
-    joined = engine.join(backward=backward)
-    asked.clear()
-    with joined:
-        assert slope() == 6.0
-    assert len(asked) == 1
-    with pytest.raises(ZeroDivisionError), joined:
-        _ = 1 / 0
-    assert slope() == 6.0
-    assert len(asked) == 1
+@pytest.mark.parametrize("exercise", EXERCISE.values(), ids=lambda it: it.id)
+def test_the_part_of_the_course_is_no_answer(exercise):
+    report = judge(exercise, getattr(engine, exercise.name))
+    assert report.earned == 0
+    assert "what you are asked to write here" in str(report)
 
 
-@pytest.mark.rest
-@pytest.mark.parametrize("program", engine.PROGRAMS, ids=lambda it: it.formula)
-def test_pytorch_finds_the_same_for_the_programs(program):
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
-    expected = engine.in_tensorkit(program)
-    values = {
-        name: torch.tensor(it.tolist(), dtype=torch.float64, requires_grad=True)
-        for name, it in program.values().items()
-    }
-    result = program.run(values)
-    slopes = torch.autograd.grad(result, list(values.values()), create_graph=program.second)
-    found = {"the value": result} | {
-        f"the gradient of {name}": it for name, it in zip(values, slopes, strict=True)
-    }
-    if program.second:
-        total = (values["x"] * 0.0).sum() + sum((it * it).sum() for it in slopes)
-        second = torch.autograd.grad(total, list(values.values()), allow_unused=True)
-        named = zip(values, second, strict=True)
-        found |= {f"the second order of {name}": it for name, it in named if it is not None}
-    assert found.keys() == expected.keys()
-    for what, it in found.items():
-        same = torch.tensor(expected[what].tolist(), dtype=torch.float64)
-        torch.testing.assert_close(it.detach(), same)
+def test_a_part_that_inherits_from_the_course_is_no_answer():
+    class Operations(engine.Operations):
+        pass
+
+    assert judge(EXERCISE["Operations"], Operations).earned == 0
 
 
-def test_a_picture_tells_every_node():
-    graph: parts.Graph = {}
-    x, y = engine.leaves(graph, x=tk.tensor(2.0), y=tk.ones(2, 3))
-    (x * y + 1.0).sum()
-    assert str(engine.picture(graph)).splitlines() == [
-        "A graph of 6 nodes",
-        "x: leaf, 2",
-        "y: leaf, 2 × 3 tensor",
-        "mul2: mul of x and y, 2 × 3 tensor",
-        "number3: constant, 1",
-        "add4: add of mul2 and number3, 2 × 3 tensor",
-        "sum5: sum of add4, 18",
-    ]
+def test_a_part_leaves_recording_on():
+    class no_grad:
+        def __enter__(self):
+            grad_mode.enabled = False
+
+        def __exit__(self, *error):
+            pass
+
+    assert judge(EXERCISE["no_grad"], no_grad).earned < 2
+    assert grad_mode.enabled
 
 
-def test_the_engine_follows_a_constant_nowhere():
-    graph: parts.Graph = {}
-    (x,) = engine.leaves(graph, x=tk.tensor(2.0))
-    (c,) = engine.constants(graph, c=tk.tensor(5.0))
-    assert (x * (c * c)).gradients().keys() == {"mul3", "x"}
+def test_a_function_in_place_of_a_class_is_told():
+    said = EXERCISE["Basics"].is_answer(lambda: None)
+    assert said.startswith("`Basics` should be a class, and it is a function.")
+
+
+# the worked gradients of the source chapters
+
+
+def leaf(value):
+    return engine.Tensor(value, requires_grad=True)
+
+
+def linear_model():
+    w, b = leaf([[0.5], [1.5]]), leaf([0.1])
+    y = engine.Tensor([[1.0, 2.0]]) @ w + b
+    loss = (y - 5.0) * (y - 5.0)
+    loss.backward()
+    return y, loss, w.grad, b.grad
+
+
+def polynomial():
+    x = leaf(3.0)
+    (x * x + x * 2.0 + 1.0).backward()
+    vector = leaf([1.0, 2.0, 3.0])
+    (vector * vector).sum().backward()
+    return x.grad, vector.grad
+
+
+def added_up():
+    x = leaf(2.0)
+    (x * x).backward()
+    first = x.grad
+    (x * x * x).backward()
+    second = x.grad
+    x.zero_grad()
+    (x * x * x).backward()
+    return first, second, x.grad
+
+
+def two_weights():
+    w1, w2, b = leaf(3.0), leaf(-2.0), leaf(1.0)
+    y = w1 * 4.0 + w2 * 5.0 + b
+    loss = (y - 10.0) * (y - 10.0)
+    loss.backward()
+    return y, loss, w1.grad, w2.grad, b.grad
+
+
+def never_cleared():
+    w = leaf(2.0)
+    found = []
+    for _ in range(3):
+        (w * 3.0 * w * 3.0).backward()
+        found.append(w.grad)
+    return found
+
+
+def slope_of_a_slope():
+    x = leaf(3.0)
+    y = x * x * x
+    y.backward(create_graph=True)
+    slope = x.grad
+    x.zero_grad()
+    slope.backward()
+    return y, slope, x.grad
+
+
+def sine_of_a_square():
+    x = leaf(math.pi)
+    (x * x).sin().backward()
+    return [x.grad]
+
+
+@pytest.mark.parametrize(
+    ("example", "printed"),
+    [
+        (linear_model, [[[3.6]], [[1.96]], [[-2.8], [-5.6]], [-2.8]]),
+        (polynomial, [8.0, [2.0, 4.0, 6.0]]),
+        (added_up, [4.0, 16.0, 12.0]),
+        (two_weights, [3.0, 49.0, -56.0, -70.0, -14.0]),
+        (never_cleared, [36.0, 72.0, 108.0]),
+        (slope_of_a_slope, [27.0, 27.0, 18.0]),
+        (sine_of_a_square, [-5.67174]),
+    ],
+)
+def test_the_engine_finds_what_the_source_chapters_print(example, printed):
+    for found, expected in zip(example(), printed, strict=True):
+        np.testing.assert_allclose(found.data, expected, atol=1e-5)
+
+
+def test_the_engine_finds_what_tensorkit_finds():
+    import tensorkit as tk
+
+    random = np.random.default_rng(0)
+    shapes = {"x": (4, 3), "w": (3, 5), "b": (5,), "v": (5, 2), "s": (4, 1)}
+    values = {name: random.normal(size=shape) for name, shape in shapes.items()}
+
+    def program(x, w, b, v, s):
+        out = ((x @ w + b).relu() * s) @ v
+        return (out * out).sum() + (b * b).sum()
+
+    ours = {name: leaf(it) for name, it in values.items()}
+    theirs = {name: tk.from_numpy(it).requires_grad_() for name, it in values.items()}
+    program(**ours).backward()
+    program(**theirs).backward()
+    for name in shapes:
+        np.testing.assert_allclose(ours[name].grad.data, theirs[name].grad.numpy())
+
+
+def test_a_graph_of_twenty_thousand_operations_is_walked():
+    x = y = leaf(1.0)
+    for _ in range(10_000):
+        y = y * 1.0 + 1.0
+    y.backward()
+    assert x.grad.item() == 1.0
+
+
+def test_numpy_on_the_left_gives_a_tensor():
+    product = np.ones(2) * leaf([2.0, 3.0])
+    assert product.requires_grad
+    assert repr(product) == "Tensor([2., 3.])"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: engine.Tensor(1.0).backward(), "does not require grad"),
+        (lambda: leaf([1.0, 2.0]).backward(), "only for scalar outputs"),
+    ],
+)
+def test_backward_says_what_it_needs(wrong, words):
+    with pytest.raises(RuntimeError, match=words):
+        wrong()

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from shipped import SHIPPED
 
 import tensorkit
 from course.authoring.text import TextCell, read
@@ -26,7 +27,7 @@ def test_the_text_has_the_exercises_in_the_order_of_their_definitions(chapter):
     assert marked == list(load(chapter))
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", SHIPPED)
 def test_the_headings_of_the_text_are_an_outline(chapter):
     levels = re.findall(r"^# (#+) ", text_of(chapter), re.MULTILINE)
     assert levels[0] == "#"
@@ -37,17 +38,17 @@ END = ("On one page", "Elsewhere", "In tensorkit")
 """The sections that teach nothing new."""
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", SHIPPED)
 def test_a_chapter_ends_with_one_page_what_is_said_elsewhere_and_the_library(chapter):
     end = list(END)
     headings = re.findall(r"^# ## (.*)$", text_of(chapter), re.MULTILINE)
     if "Elsewhere" not in headings:  # nothing to put right
         end.remove("Elsewhere")
-    assert headings[-len(end) :] == end or (chapter == chapters()[0] and headings[-1] == end[1])
+    assert headings[-len(end) :] == end or (chapter == SHIPPED[0] and headings[-1] == end[1])
     assert text_of(chapter).rstrip().endswith(f'progress("{chapter}")')
 
 
-@pytest.mark.parametrize("chapter", chapters()[1:])
+@pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_the_lines_of_the_library_that_a_chapter_shows_exist_and_are_few(chapter):
     _, shown, question, _ = sections_of(chapter)["In tensorkit"]
     assert shown.marks == {"role": "show", "tags": ["nbval-ignore-output"]}
@@ -60,13 +61,13 @@ def test_the_lines_of_the_library_that_a_chapter_shows_exist_and_are_few(chapter
     assert re.match(r"\*\*A question\.\*\*(.|\n)*\?\n\n<details>", question.source)
 
 
-@pytest.mark.parametrize("chapter", chapters()[1:])
+@pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_the_minutes_in_the_text_are_those_of_the_core_exercises(chapter):
     (said,) = re.findall(r"core exercises take about (\d+)\s+minutes", text_of(chapter))
     assert abs(int(said) - sum(it.minutes for it in load(chapter).values() if not it.further)) <= 3
 
 
-@pytest.mark.parametrize("chapter", chapters()[1:])
+@pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_a_chapter_has_a_live_picture(chapter):
     assert re.search(r'^# %% role="show"\n(?:.+\n|\n(?!#))*?viz\.', text_of(chapter), re.MULTILINE)
 
@@ -107,14 +108,14 @@ def lacks(section: list[TextCell]) -> set[str]:
     return {name for name, there in has.items() if not there}
 
 
-@pytest.mark.parametrize("chapter", chapters()[1:])
+@pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_a_section_has_a_picture_an_example_an_exercise_and_what_to_notice(chapter):
     taught = [it for it in sections_of(chapter).items() if it[0] not in END]
     found = {(heading, it) for heading, section in taught for it in lacks(section)}
     assert found <= WITHOUT
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", SHIPPED)
 def test_no_code_is_wider_than_a_cell_of_jupyterlab(chapter):
     code = [it.source for it in read(SOLUTIONS / f"{chapter}.py") if it.kind == "code"]
     for it in load(chapter).values():
@@ -127,7 +128,7 @@ WITHOUT_AN_EDGE = {"sine-slope", "largest-batch", "break-even"}
 """Exercises on Python numbers only, which are neither empty nor of any dtype or layout."""
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", SHIPPED)
 def test_edge_cases_are_marked(chapter):
     for it in load(chapter).values():
         labels = [each.label for each in it.cases(Draw(0))]
@@ -135,7 +136,7 @@ def test_edge_cases_are_marked(chapter):
         assert marked or isinstance(it, Prediction) or it.id in WITHOUT_AN_EDGE, it.id
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", SHIPPED)
 def test_every_mistake_and_every_hint_is_a_sentence_or_more(chapter):
     texts = [text for it in load(chapter).values() for text in it.hints]
     texts += [mistake.message for it in load(chapter).values() for mistake in it.mistakes()]
@@ -144,6 +145,6 @@ def test_every_mistake_and_every_hint_is_a_sentence_or_more(chapter):
         assert text.count("`") % 2 == 0, text
 
 
-@pytest.mark.parametrize("chapter", [it for it in chapters() if it != "00_start"])
+@pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_the_core_gives_twenty_points(chapter):
     assert sum(it.points for it in load(chapter).values()) == 20

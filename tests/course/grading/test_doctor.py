@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 import tempfile
 import time
@@ -114,6 +115,33 @@ def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -
     text = "\n".join(found)
     for part in ("was called", "more than once", "had been changed", "'conda-env'"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (f"check-{ID}", "{}"),
+        ("checkerboard", "{}"),
+        ("private-copy", "{}"),
+        (None, "if True:\n    {}"),
+        (None, "{name}: object = None"),
+    ],
+)
+def test_an_answer_that_grading_does_not_find_is_named(
+    klass: Class, source: Source, tmp_path: Path, place: str | None, line: str
+) -> None:
+    notebook = klass.honest()
+    answer = cell_of(notebook, ID)
+    written, answer["source"] = answer["source"], source.by_id[answer["id"]]["source"]
+    (name,) = re.findall(r"^def (\w+)", written, re.MULTILINE)
+    text = line.format(written.replace("\n", "\n    ") if "\n" in line else written, name=name)
+    if place is None:
+        notebook = put_first(notebook, text)
+    else:
+        cell_of(notebook, place)["source"] += "\n" + text
+    wrong = [it for it in said(tmp_path, notebook) if it.startswith("wrong")]
+    assert len(wrong) == 1
+    assert f"belongs into the cell {ID}. Move it there" in wrong[0]
 
 
 def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,11 @@ def page(school: School, klass_once: Class) -> str:
     )
     id = next(iter(klass_once.exercises))
     cell_of(notebook, id)["source"] = cell_of(klass_once.blank(), id)["source"]
-    school.submit("ada", notebook)
+    folder = school.submit("ada", notebook)
+    (folder / "timestamp.txt").write_text("2027-03-02 01:30:00 UTC")
+    with school.gradebook() as book:
+        book.update_or_create_student("ada", first_name="Ada", last_name="Lovelace")
+        book.update_or_create_assignment(CHAPTER, duedate=datetime(2027, 3, 1, 0, 30))
     config = nbgrader_config()
     config.CourseDirectory.root = str(school.root)
     config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
@@ -83,14 +88,27 @@ def page(school: School, klass_once: Class) -> str:
 
 
 @pytest.mark.rest
-def test_the_list_above_the_page_names_the_exercises(page: str, klass_once: Class) -> None:
-    listed = page[page.index('id="toc"') : page.index('id="notebook"')]
-    for it in klass_once.exercises.values():
-        points = ": " if it.points else " (further, without points)"
-        assert f'href="#check-{it.id}">{it.title.replace("`", "")}</a>{points}' in listed
-    assert "Test cell" not in listed
-    assert "No response." in page
+def test_the_list_above_the_page_leads_to_each_answer(page: str, klass_once: Class) -> None:
+    listed = page[page.index("<nav") : page.index("</nav>")]
+    first, *others = klass_once.exercises.values()
+    for it in others:
+        state, points = ("good", f"{it.points:g} of ") if it.points else ("open", "further, ")
+        title = it.title.replace("`", "")
+        assert re.search(rf'class="{state}">.*<a href="#{it.id}">{title}</a>: {points}', listed)
+        begins = re.search(rf'<section [^>]*id="{it.id}"', page)
+        assert begins is not None
+        assert it.name in page[begins.end() :], "the link leads to the answer, not below it"
+    assert f'<a href="#{first.id}">' in listed
     assert listed.count("A comment on") == 1  # the one that a person wrote
+    assert "No response." in page
+
+
+@pytest.mark.rest
+def test_the_page_begins_with_learner_time_lateness_and_points(page: str) -> None:
+    head = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page[page.index("<h1>") :]))
+    assert "learner Ada Lovelace (ada) " in head
+    assert "handed in 2 March 2027, 01:30 UTC 1 day 1 hour late " in head
+    assert " points 19 of 20 " in head
 
 
 @pytest.mark.rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,6 +98,7 @@ def test_doctor_tries_the_same(school: School) -> None:
     assert "it does not start" in done.stdout
     assert "(ulimit -n) may be at most 100 here" in done.stdout
     assert "Nothing is graded on this machine" in done.stdout
+    assert done.returncode == 1
 
 
 def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +106,23 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(session, "_lay_out", full)
-    with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"):
-        Warm(profiles.UNSAFE).start()
+    warm = Warm(profiles.UNSAFE)
+    with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"), warm:
+        raise AssertionError("it started")
+    assert not warm.folder.exists()
+
+
+def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
+    klass: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")._replace(free=1 << 20)
+    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage)
+    result = klass.grade(klass.honest())
+    if klass.warm.profile == profiles.NAMESPACES:  # it brings a disk of its own
+        assert result.score == 20
+    else:
+        assert (result.status, result.exercises) == ("ungraded", ())
+        assert "has less room than the 64 MB" in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -171,7 +188,7 @@ def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
         worker._process.kill()
 
     monkeypatch.setattr(workers.Worker, "take", take_and_kill)
-    monkeypatch.setattr(batch, "ended_for_memory", lambda: next(counts))
+    monkeypatch.setattr(workers, "ended_for_memory", lambda: next(counts))
     with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
         batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
     assert school.scores() == {}
@@ -235,7 +252,7 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
             tried.append(job.submission.learner)
             return judge.ungraded(self.source, job.submission, job.seed, "The disk is full.")
 
-    monkeypatch.setattr(batch, "Worker", Here)
+    monkeypatch.setattr(workers, "Worker", Here)
     return tried
 
 

@@ -31,7 +31,31 @@ def _no_cell(notebook: Notebook) -> None:
     notebook["cells"].remove(cell_of(notebook, CHECK))
 
 
+def _no_answer_cell(notebook: Notebook) -> None:
+    notebook["cells"].remove(cell_of(notebook, "pixels"))
+
+
+def _answer_below_its_check(notebook: Notebook) -> None:
+    answer = cell_of(notebook, "pixels")
+    notebook["cells"].remove(answer)
+    notebook["cells"].insert(notebook["cells"].index(cell_of(notebook, CHECK)) + 1, answer)
+
+
+def _answer_as_text(notebook: Notebook) -> None:
+    cell_of(notebook, "pixels")["cell_type"] = "markdown"
+
+
+def _other_check(notebook: Notebook) -> None:
+    cell_of(notebook, CHECK)["source"] = 'check("celsius")'
+
+
+def _other_function(notebook: Notebook) -> None:
+    answer = cell_of(notebook, "pixels")
+    answer["source"] = "".join(answer["source"]).replace("to_unit_range", "to_unit")
+
+
 CHANGES = [_other_points, _other_name, _no_cell]
+CELLS = [_no_answer_cell, _answer_below_its_check, _answer_as_text]
 
 
 def _change(school: School, folder: str, change: Callable[[Notebook], None]) -> None:
@@ -69,6 +93,24 @@ def test_notebooks_that_are_not_the_definitions(
     for folder in ("notebooks", "solutions"):
         _change(school, folder, change)
     assert f"{CHECK} (6 points and " in _refused(school, BUILD)
+
+
+@pytest.mark.parametrize("change", [*CELLS, _other_check])
+def test_a_released_notebook_with_other_cells(
+    school: School, change: Callable[[Notebook], None]
+) -> None:
+    # a perfect learner had 14 of 20 points, and nobody was told why
+    _change(school, "notebooks", change)
+    assert "do not agree on the cell " in _refused(school, BUILD)
+
+
+@pytest.mark.parametrize("change", [*CELLS, _other_function])
+def test_notebooks_without_the_answer_that_the_definition_asks_for(
+    school: School, change: Callable[[Notebook], None]
+) -> None:
+    for folder in ("notebooks", "solutions"):
+        _change(school, folder, change)
+    assert "has no cell pixels above its check that defines" in _refused(school, BUILD)
 
 
 def test_definitions_that_are_newer_than_the_notebooks(

@@ -14,7 +14,7 @@ import pytest
 from classroom import CHAPTER, LIMITS, ROOT, School
 
 from course.authoring.release import nbgrader_config
-from course.grading import batch, overview_files
+from course.grading import batch, class_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.writer import result_file
@@ -85,6 +85,16 @@ def test_a_secret_that_is_none_is_refused(
     assert school.scores() == {}
 
 
+def test_a_damaged_autograded_notebook_is_written_again(school: School, half: bytes) -> None:
+    school.submit("bob", half)
+    grade(school)
+    file = school.root / "course" / "autograded" / "bob" / CHAPTER / f"{CHAPTER}.ipynb"
+    before = file.read_bytes()
+    noise(file)
+    grade(school)
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize("suffix", [".json", ".applied"])
 @pytest.mark.parametrize("change", [emptied, noise])
 def test_what_is_damaged_is_written_again(
@@ -97,7 +107,7 @@ def test_what_is_damaged_is_written_again(
     change(file)
     if suffix == ".json":
         with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
-            overview_files.write(school.root, CHAPTER, config=nbgrader_config())
+            class_files.write(school.root, CHAPTER, config=nbgrader_config())
     grade(school)
     assert file.read_bytes() == before
     assert school.scores() == {"bob": 6}
@@ -123,10 +133,19 @@ def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
     "moment", ["2026-02-30 10:00:00 UTC", "0001-01-01 00:00:00 UTC", "now", "\0", "9999-12-31"]
 )
 def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> None:
+    from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
     folder = school.submit("bob", half)
     (folder / "timestamp.txt").write_text(moment)
     grade(school)
     assert school.scores() == {"bob": 6}
+    config = nbgrader_config(own=True)
+    listed = NbGraderAPI(CourseDirectory(config=config), config=config).get_submissions(CHAPTER)
+    assert [it["score"] for it in listed] == [6], "Formgrader's list of the class"
+    before = result_file(school.root, "bob", CHAPTER).read_bytes()
+    grade(school)
+    assert result_file(school.root, "bob", CHAPTER).read_bytes() == before
 
 
 def test_names_of_every_kind_are_graded_or_named(school: School, half: bytes) -> None:

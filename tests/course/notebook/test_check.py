@@ -580,6 +580,8 @@ def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
     assert "Move it into the answer cell" in find(sample, {name: answer}, [stub, own]).note
     assert not find(sample, {name: answer}, [own]).note  # a host may give other ids
     assert not find(sample, {name: answer}, [own, stub]).note
+    other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
+    assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
 
 
 def test_an_answer_and_its_check_in_one_cell_are_checked():

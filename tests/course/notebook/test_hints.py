@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 import sample
@@ -12,6 +13,7 @@ from course import hint, progress, solution
 from course.notebook import record
 from course.notebook.check import judge
 from course.notebook.exercise import load
+from course.notebook.report import Report
 from course.shared.settings import settings
 
 STRIDES = load()["sample-strides"]
@@ -44,6 +46,15 @@ def test_an_unknown_exercise_gives_a_sentence():
     assert 'did you mean `hint("sample-strides")`' in repr(hint("sample-stride"))
 
 
+def test_the_last_core_exercise_says_once_that_the_chapter_is_finished():
+    core = [it for it in load("01_tensors").values() if not it.further]
+    reports = [Report(it.id, it.title, "passed", it.points, it.points) for it in core]
+    pairs = list(zip(core, reports, strict=True))
+    said = [record.note_check(it, report, "source") for it, report in pairs + pairs]
+    assert [bool(it) for it in said] == [n == len(core) - 1 for n in range(2 * len(core))]
+    assert "You have finished chapter 01" in said[len(core) - 1]
+
+
 def test_the_solution_opens_after_passing():
     assert "opens when the exercise is passed" in repr(solution("sample-strides"))
     note(sample.strides_of, "right")
@@ -65,6 +76,18 @@ def test_the_instructor_can_switch_solutions_off(monkeypatch):
     off = replace(settings(), solutions_open=False)
     monkeypatch.setattr("course.notebook.hints.settings", lambda: off)
     assert "switched worked solutions off" in repr(solution("sample-strides"))
+
+
+@pytest.mark.parametrize(("days", "is_open"), [(1, False), (0, True), (-1, True)])
+def test_solutions_open_on_a_date_whatever_was_tried(monkeypatch, days, is_open):
+    note(sample.strides_of, "right")
+    opens = date.today() + timedelta(days=days)
+    dated = replace(settings(), solutions_open=opens)
+    monkeypatch.setattr("course.notebook.hints.settings", lambda: dated)
+    for id in ("sample-strides", next(it for it in load() if it != "sample-strides")):
+        shown = repr(solution(id))
+        assert shown.startswith("One way to write") == is_open
+        assert (f"Worked solutions open on {opens}." in shown) != is_open
 
 
 def test_progress_survives_a_restart_of_the_kernel(tmp_path, monkeypatch):

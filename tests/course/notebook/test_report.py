@@ -40,6 +40,13 @@ def test_the_table_has_a_caption_scoped_headers_and_words_beside_the_marks():
     assert html.count("<details open>") == 1
 
 
+def test_passing_has_another_sign_and_another_frame_than_failing():
+    passed = Report("x", "X", "passed", 3.0, 3.0, rows=ROWS[:1]).html()
+    partly = Report("x", "X", "partly", 3.0, 1.0, rows=ROWS).html()
+    assert ("✓ Passed" in passed, "✗ Not yet" in passed, "dashed" in passed) == (True, False, False)
+    assert ("✓ Passed" in partly, "✗ Not yet" in partly, "dashed" in partly) == (False, True, True)
+
+
 def test_the_table_escapes_what_the_learner_returned():
     html = Report("x", "<b>", "partly", 3.0, rows=(Row("<i>", "failed", got="<script>"),)).html()
     assert "<script>" not in html

@@ -37,6 +37,15 @@ def test_the_learners_own_function_that_the_library_called_is_shown() -> None:
     assert ".py" not in text
 
 
+def test_an_error_of_any_class_that_passed_the_library_shows_no_file_of_it() -> None:
+    own = "tk.autograd.functional.jacobian(lambda x: 1 / 0, tk.ones(2))"
+    of_python = "tk.load('nowhere/model.pt')"
+    text = printed(BEGIN, own, of_python)
+    assert f"----> 1 {own}" in text
+    assert f"----> 1 {of_python}" in text
+    assert ".py" not in text
+
+
 def test_tb_shows_the_library_too() -> None:
     text = printed(BEGIN, "tk.ones(3).view(5)", "print('again')", "%tb")
     before, after = text.split("again")

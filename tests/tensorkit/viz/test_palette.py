@@ -21,6 +21,11 @@ def _contrast(one, other):
 GROUNDS = ["PAPER", "LEAF", "RESULT", "FOLDED", "PLAIN", "WRONG", "RIGHT"]
 PAIRS = [*drawing.SERIES, *((getattr(drawing, it), drawing.INK) for it in GROUNDS)]
 PAIRS += [(getattr(drawing, it), drawing.SOFT) for it in GROUNDS]
+PAIRS += [
+    (drawing.DARK[getattr(drawing, ground)], drawing.DARK[text])
+    for ground in GROUNDS
+    for text in (drawing.INK, drawing.SOFT)
+]
 
 
 @pytest.mark.parametrize(("ground", "text"), PAIRS)

@@ -51,7 +51,7 @@ def test_operands_that_are_called_alike_are_all_drawn():
     a = tk.ones(3)
     for explanation in (explain.broadcast(a, tk.ones(4)), viz.broadcast(a, a), viz.broadcast(a, 4)):
         assert len([it for it in explanation.alt.splitlines() if it.startswith(("a ", "b "))]) >= 2
-    assert "They do not fit at axis 0 (the one numbered -1): a has 3, b has 4" in (
+    assert "They do not fit in dimension 0 (also -1): a has 3, b has 4" in (
         explain.broadcast(a, tk.ones(4)).alt
     )
 

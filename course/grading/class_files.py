@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from course.grading import batch
-from course.grading.overview import FAILED, NOT_STARTED, PARTLY, PASSED, Overview
-from course.grading.overview_page import page
+from course.grading.class_page import page
+from course.grading.class_report import STATUSES, ClassReport, Name
 from course.grading.result import Result
 from course.shared import files, paths
 from course.shared.errors import CourseError
@@ -43,11 +43,11 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     from course.grading.gradebook import roster  # nbgrader takes a second to import
 
     known = roster(root, nbgrader_config(own=True) if config is None else config)
-    results = list(_results(root, chapter))
+    results = list(stored_results(root, chapter))
     if not names:
         results = [replace(it, sentence=_FILES.sub("", it.sentence)) for it in results]
-    overview = Overview(chapter, results, known, _given_cells(root, chapter))
-    if not overview.results:
+    report = ClassReport(chapter, results, known, _given_cells(root, chapter))
+    if not report.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
     secret = batch.secret_of(root)
 
@@ -56,12 +56,12 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
 
     folder = root / "course" / "reports" / chapter
     for file, rows in (
-        ("learners.csv", _learners(overview, name)),
-        ("exercises.csv", _exercises(overview)),
-        ("cases.csv", _cases(overview)),
+        ("learners.csv", _learners(report, name)),
+        ("exercises.csv", _exercises(report)),
+        ("cases.csv", _cases(report)),
     ):
         files.write(folder / file, _csv(rows))
-    files.write(folder / "index.html", page(overview, name, is_named=names))
+    files.write(folder / "index.html", page(report, name, is_named=names))
     return folder / "index.html"
 
 
@@ -71,7 +71,7 @@ def _given_cells(root: Path, chapter: str) -> list[str]:
     if not released.is_file():
         return []
     cells = json.loads(released.read_text(encoding="utf-8"))["cells"]
-    return ["".join(it["source"]) for it in cells if it["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 def pseudonym(secret: bytes, learner: str) -> str:
@@ -80,7 +80,8 @@ def pseudonym(secret: bytes, learner: str) -> str:
     return f"learner-{digest.hexdigest()[:8]}"  # with 6 two of 2,000 are often the same
 
 
-def _results(root: Path, chapter: str) -> Iterator[Result]:
+def stored_results(root: Path, chapter: str) -> Iterator[Result]:
+    """The results of a chapter that grading has left."""
     for file in sorted((root / "course" / "graded").glob(f"*/{chapter}.json")):
         try:
             yield Result.from_json(file.read_text(encoding="utf-8"))
@@ -88,39 +89,30 @@ def _results(root: Path, chapter: str) -> Iterator[Result]:
             continue  # damaged, or of an older format; grading writes it again
 
 
-def _learners(overview: Overview, name: Any) -> Iterator[list[object]]:
-    ids = [it.id for it in overview.exercises]
+def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
+    ids = [it.id for it in report.exercises]
     yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
-    for it in overview.results:
-        points = {each.report.exercise_id: each.report.score for each in it.exercises}
+    for result in report.results:
+        points = {it.report.exercise_id: it.report.score for it in result.exercises}
         row = [points.get(id, "") for id in ids]
-        rest = [len(it.troubles), len(it.repaired), it.source[:12]]
-        yield [name(it.learner), it.status, it.score, it.possible, *row, *rest]
-    for learner in overview.absent:
-        yield [name(learner), "nothing", 0.0, overview.possible, *[""] * len(ids), 0, 0, ""]
+        rest = [len(result.troubles), len(result.repaired), result.source[:12]]
+        yield [name(result.learner), result.status, result.score, result.possible, *row, *rest]
+    for learner in report.absent:
+        yield [name(learner), "nothing", 0.0, report.possible, *[""] * len(ids), 0, 0, ""]
 
 
-def _exercises(overview: Overview) -> Iterator[list[object]]:
-    statuses = (PASSED, PARTLY, FAILED, NOT_STARTED)
-    yield [
-        "exercise",
-        "title",
-        "possible",
-        "mean",
-        *statuses,
-        "commonest mistake",
-        "times",
-        "hints",
-    ]
-    for it in overview.exercises:
-        mistake = it.mistakes[0] if it.mistakes else ("", 0)
-        shares = [round(it.share(status), 4) for status in statuses]
-        yield [it.id, it.title, it.possible, round(it.mean, 3), *shares, *mistake, it.hints]
+def _exercises(report: ClassReport) -> Iterator[list[object]]:
+    titles = ["exercise", "title", "possible", "mean", *STATUSES]
+    yield [*titles, "commonest mistake", "times", "hints"]
+    for it in report.exercises:
+        shares = [round(count / len(it.found), 4) for count in it.counts.values()]
+        begin = [it.id, it.title, it.possible, round(it.mean, 3)]
+        yield [*begin, *shares, *it.commonest_mistake, it.hints]
 
 
-def _cases(overview: Overview) -> Iterator[list[object]]:
+def _cases(report: ClassReport) -> Iterator[list[object]]:
     yield ["exercise", "case", "passed", "ran"]
-    for it in overview.exercises:
+    for it in report.exercises:
         for label, (passed, ran) in it.cases.items():
             yield [it.id, label, passed, ran]
 
@@ -128,7 +120,7 @@ def _cases(overview: Overview) -> Iterator[list[object]]:
 def _csv(rows: Iterable[list[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(
-        [_safe(it) if isinstance(it, str) else it for it in row] for row in rows
+        [_safe(value) if isinstance(value, str) else value for value in row] for row in rows
     )
     return text.getvalue()
 

@@ -1,0 +1,190 @@
+"""`course new`: the files of a new chapter and the places of a new exercise, for authors to fill.
+
+What is written is complete enough to be built; `course build` then says what is still missing.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from pathlib import Path
+
+from course.notebook import exercise
+from course.shared import files, paths
+from course.shared.errors import CourseError
+
+CHAPTER = re.compile(r"(\d\d)_[a-z][a-z0-9_]*")
+ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+LONGEST_ID = 41
+END = re.compile(
+    r"^# %% \[markdown\]\n# ## (?:On one page|Elsewhere|In tensorkit)\n|^# %%\nprogress\(",
+    re.MULTILINE,
+)
+"""Where the sections begin that end a chapter: exercises stand above them."""
+
+TEXT = """\
+# %% [markdown]
+# # {title}
+#
+# What a learner can do after this chapter, in a few sentences.
+#
+# **Time and difficulty.** How long the core exercises take.
+
+# %%
+import tensorkit as tk
+from course import check, hint, progress, solution, transplant
+
+# %% [markdown]
+# ## On one page
+#
+# The chapter's rules in one table.
+
+# %%
+progress("{chapter}")
+"""
+
+MODULE = '''\
+"""The exercises of chapter {number}, {title}, in the order of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tensorkit as tk
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+'''
+
+TESTS = '''\
+"""Chapter {number}. RIGHT: other right answers, which test_right_answers tries."""
+
+from __future__ import annotations
+
+RIGHT = [
+]
+'''
+
+DEFINITION = '''
+
+def {name}(numbers: tk.Tensor) -> tk.Tensor:
+    """Say in one line what is returned; learners read this."""
+    return numbers * 2
+
+
+@exercise("{id}", answer={name}, points=0, difficulty=1, minutes=5, further=True)
+class {kind}(Exercise):
+    """{title}
+
+    **Input:** `numbers`, a tensor.
+
+    **Output:** a tensor.
+    """
+
+    hints = ()
+    usual_mistakes = {{}}
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(tk.tensor([1.0, 2.0]), label="two numbers")
+        yield case(tk.tensor(draw.floats(4, -9, 9)), label="any four numbers")
+'''
+
+ANOTHER_ANSWER = """\
+def {name}_{way}(numbers):
+    raise NotImplementedError("Write another right answer to {id} here.")
+
+
+"""
+
+
+def new_chapter(root: Path, name: str) -> list[Path]:
+    """Write the text, the module of exercises and the module of tests; their paths.
+
+    Raises CourseError for a name that is none, or of which there is something already.
+    """
+    match = CHAPTER.fullmatch(name)
+    if match is None:
+        raise CourseError(
+            f"{name!r} is no name of a chapter: write two digits and its topic in small letters, "
+            "such as 11_shapes."
+        )
+    number = match[1]
+    for other in paths.written_chapters(root):
+        if other.startswith(f"{number}_"):
+            raise CourseError(f"There is a chapter {other} already: choose another number.")
+    title = name.partition("_")[2].replace("_", " ").capitalize()
+    contents = {
+        _text(root, name): TEXT,
+        _module(root, name): MODULE,
+        _tests(root, name): TESTS,
+    }
+    for path in contents:
+        if path.exists():
+            raise CourseError(f"{path} is there already: rename it, or choose another name.")
+    for path, content in contents.items():
+        files.write(path, content.format(title=title, chapter=name, number=number))
+    return list(contents)
+
+
+def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
+    """Write the definition of an exercise, its place in the text and two other answers; the paths.
+
+    Raises CourseError for an id that is none or taken, and for a chapter without its files.
+    """
+    paths.check_exercises(root)
+    if ID.fullmatch(id) is None or not 3 <= len(id) <= LONGEST_ID:
+        raise CourseError(
+            f"{id!r} is no id of an exercise: write small letters, digits and hyphens, such as "
+            f"strides-of; at least 3 and at most {LONGEST_ID} of them."
+        )
+    taken = exercise.load()
+    if id in taken:
+        raise CourseError(f"There is an exercise {id} in {taken[id].chapter}: choose another id.")
+    text, module, tests = (place(root, chapter) for place in (_text, _module, _tests))
+    for path in (text, module, tests):
+        if not path.is_file():
+            raise CourseError(f"{path} is missing: course new chapter {chapter} writes it.")
+    name = id.replace("-", "_")
+    definitions = module.read_text(encoding="utf-8")
+    is_taken = re.search(rf"^(?:def|class) {name}\b", definitions, re.MULTILINE)
+    if is_taken or keyword.iskeyword(name):
+        raise CourseError(f"{module.name} can have no function {name}: choose another id.")
+    words = {
+        "id": id,
+        "name": name,
+        "kind": "".join(word.capitalize() for word in id.split("-")),
+        "title": id.replace("-", " ").capitalize(),
+    }
+    files.write(module, definitions.rstrip("\n") + "\n" + DEFINITION.format(**words))
+    files.write(text, _with_place(text.read_text(encoding="utf-8"), id))
+    files.write(tests, _with_answers(tests.read_text(encoding="utf-8"), words, tests))
+    return [module, text, tests]
+
+
+def _with_place(text: str, id: str) -> str:
+    """A chapter's text with the cell of an exercise above the sections that end it."""
+    end = END.search(text)
+    at = len(text) if end is None else end.start()
+    return f'{text[:at].rstrip()}\n\n# %% exercise="{id}"\n\n{text[at:]}'
+
+
+def _with_answers(tests: str, words: dict[str, str], path: Path) -> str:
+    """A chapter's tests with two functions to be written, and their rows in RIGHT."""
+    found = re.search(r"^RIGHT = \[\n(?:.*\n)*?\]", tests, re.MULTILINE)
+    if found is None:
+        raise CourseError(f"{path} has no list of other right answers: write `RIGHT = [`, `]`.")
+    ways = ("another_way", "a_third_way")
+    functions = "".join(ANOTHER_ANSWER.format(**words, way=way) for way in ways)
+    rows = "".join(f'    ("{words["id"]}", {words["name"]}_{way}),\n' for way in ways)
+    table = found[0].removesuffix("]") + rows + "]"
+    return f"{tests[: found.start()].rstrip()}\n\n\n{functions}{table}{tests[found.end() :]}"
+
+
+def _text(root: Path, chapter: str) -> Path:
+    return paths.solutions(root) / f"{chapter}.py"
+
+
+def _module(root: Path, chapter: str) -> Path:
+    return root / "course" / "exercises" / f"ch{chapter}.py"
+
+
+def _tests(root: Path, chapter: str) -> Path:
+    return root / "tests" / "course" / "exercises" / f"test_ch{chapter}.py"

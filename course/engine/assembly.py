@@ -1,0 +1,157 @@
+"""A learner's parts of the engine of chapter 10: tried one by one, then assembled.
+
+`tensor_with` puts a part among the course's, `tried` runs a program on the class that results, and
+`assemble` joins all parts that are right into one text, which is the learner's own library.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from course import engine
+from course.shared.errors import CourseError
+
+PARTS = ("Basics", "result", "Operations", "propagate", "Writing", "no_grad", "sin")
+"""The parts of the engine, by the names that learners give them, in the order of the chapter."""
+
+Part = type | FunctionType
+
+
+def tensor_with(part: Any) -> type:
+    """A class `Tensor` with this part in it; all its other parts are the course's.
+
+    part: a class whose methods become the tensor's, or a function that becomes a method. Its name
+    says which part it is. Raises CourseError if the engine has no part of this name.
+
+    >>> def propagate(self, gradient):
+    ...     self.inputs[0].grad = gradient
+    >>> Tensor = tensor_with(propagate)
+    >>> x = Tensor(3.0, requires_grad=True)
+    >>> (x * 2.0).backward()
+    >>> x.grad
+    Tensor(1.)
+    """
+    name = getattr(part, "__name__", type(part).__name__)
+    if name not in PARTS:
+        raise CourseError(f"The engine has no part called {name!r}; it has {', '.join(PARTS)}.")
+    return _composed(name, part)
+
+
+def _composed(name: str, part: Any) -> type:
+    parts = {each: getattr(engine, each) for each in PARTS} | {name: part}
+    del parts["no_grad"]  # a block, no part of a tensor
+    classes = [each for each in parts.values() if isinstance(each, type)]
+    methods = {key: each for key, each in parts.items() if not isinstance(each, type)}
+    return type("Tensor", (*classes, engine.Given), methods)
+
+
+def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[str, Any]:
+    """What some expressions are after a program on a tensor that has this part.
+
+    program: statements on `Tensor`, `no_grad` and `np`. looks: the expressions. Whatever the
+    program raises is raised here, and recording is on again afterwards.
+    """
+    if not isinstance(part, Part):  # the answer is in another process
+        found: dict[str, Any] = part.tried(name, program, looks)
+        return found
+    names = {"Tensor": _composed(name, part), "np": np, "no_grad": engine.no_grad}
+    if name == "no_grad":
+        names[name] = part
+    try:
+        exec(_compiled(program), names)
+        return {look: _copied(eval(look, names)) for look in looks}
+    finally:
+        engine.grad_mode.enabled = True
+
+
+@lru_cache(maxsize=100)
+def _compiled(program: str) -> CodeType:
+    return compile(program, "<program>", "exec")
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, memoryview):  # what NumPy's own numbers and arrays call `data`
+        return value.tolist()
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+# The parts together
+
+
+class Assembled:
+    """A learner's library: its text, and of each part whose it is."""
+
+    def __init__(self, source: str, whose: dict[str, str]) -> None:
+        self.source, self.whose = source, whose
+        self.module = _module(source)
+        self.Tensor, self.no_grad = self.module.Tensor, self.module.no_grad
+
+    def __repr__(self) -> str:
+        mine = sum(it == YOURS for it in self.whose.values())
+        lines = [f"{name}: {it}" for name, it in self.whose.items()]
+        return "\n".join([*lines, f"{mine} of {len(PARTS)} parts are yours."])
+
+
+YOURS = "yours"
+
+
+def assemble(*parts: Any) -> Assembled:
+    """One library of all parts that pass their checks; the others are the course's.
+
+    parts: the answers to the exercises of chapter 10.
+    """
+    answers = {getattr(it, "__name__", ""): it for it in parts}
+    text = inspect.getsource(engine)
+    whose = {}
+    for name in PARTS:
+        problem, source = _found(name, answers.get(name))
+        whose[name] = f"the course's; {problem}" if problem else YOURS
+        if not problem:
+            text = text.replace(inspect.getsource(getattr(engine, name)), source + "\n")
+    return Assembled(text, whose)
+
+
+def _found(name: str, answer: Any) -> tuple[str, str]:
+    """Why this answer is no part of the library, or "" and its text."""
+    from course.notebook.check import judge
+    from course.notebook.exercise import load
+
+    exercise = next(it for it in load("10_engine").values() if it.name == name)
+    source = _source_of(name, answer)
+    if answer is None or exercise.is_not_started(answer, source):
+        return "yours is not written yet", ""
+    if judge(exercise, answer).status != "passed":
+        return f'see `check("{exercise.id}")`', ""
+    if source is None:
+        return "run the cell of yours once more, its text was not found", ""
+    return "", source
+
+
+def _source_of(name: str, answer: Any) -> str | None:
+    """The text of a function or a class; Python does not find that of a notebook's class."""
+    from course.notebook import history
+
+    try:
+        return inspect.getsource(answer)
+    except (OSError, TypeError):
+        cells = [run.source for run in history.runs() if name in run.bound]
+    for node in ast.parse(cells[-1]).body if cells else ():
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return ast.get_source_segment(cells[-1], node)
+    return None
+
+
+def _module(source: str) -> ModuleType:
+    name = "my_tensor"
+    module = ModuleType(name)
+    # so that a traceback shows its lines
+    linecache.cache[f"{name}.py"] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, f"{name}.py", "exec"), vars(module))
+    return module

@@ -1,0 +1,227 @@
+"""What `course report` says of a class in a chapter, as data: `ClassReport`."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from course.grading import similar
+from course.grading.result import Graded, Result
+from course.grading.similar import Pair
+from course.notebook import exercise, matching
+from course.notebook.report import Report
+
+PASSED, PARTLY, FAILED, NOT_STARTED = "passed", "partly", "failed", "not started"
+STATUSES = (PASSED, PARTLY, FAILED, NOT_STARTED)
+LONGEST_ANSWER = 1200
+"""Characters of an answer that is shown."""
+_HINT = re.compile(r"""\bhint\(\s*["']([\w-]+)["']""")
+
+Name = Callable[[str], str]
+"""What a learner is called in the report."""
+
+
+@dataclass(frozen=True)
+class WrongAnswers:
+    """The answers to one exercise that are wrong in one way."""
+
+    reason: str
+    """The usual mistake, or the first failing case and what came back."""
+    message: str
+    """What the learners were told; empty where nothing explains the answer."""
+    learners: Sequence[str]
+    example: str
+    """One of the answers."""
+
+
+@dataclass(frozen=True)
+class ExerciseSummary:
+    """One exercise, in the results of a class."""
+
+    id: str
+    found: Sequence[tuple[Result, Graded]]
+    hints: int
+    """Cells that open a hint, in all notebooks; what learners left there, no more."""
+
+    @property
+    def title(self) -> str:
+        return self.found[0][1].report.title
+
+    @property
+    def possible(self) -> float:
+        return self.found[0][1].report.possible
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(graded.report.score for _, graded in self.found)
+
+    @property
+    def lost(self) -> float:
+        """Points that the whole class lost here."""
+        return sum(graded.report.possible - graded.report.score for _, graded in self.found)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many answers have each of `STATUSES`."""
+        counted = Counter(_status(graded) for _, graded in self.found)
+        return {status: counted[status] for status in STATUSES}
+
+    @cached_property
+    def cases(self) -> dict[str, tuple[int, int]]:
+        """By label: how many passed, of how many where it ran."""
+        rows = [row for _, graded in self.found for row in graded.report.rows]
+        ran = Counter(row.label for row in rows if row.status != "not run")
+        passed = Counter(row.label for row in rows if row.status == "passed")
+        return {label: (passed[label], number) for label, number in ran.items()}
+
+    @cached_property
+    def wrong(self) -> list[WrongAnswers]:
+        """The ways in which answers are wrong, the commonest first."""
+        groups: dict[tuple[str, str], list[Result]] = {}
+        for result, graded in self.found:
+            if _status(graded) in (PARTLY, FAILED):
+                groups.setdefault(_reason(graded.report), []).append(result)
+        kinds = [
+            WrongAnswers(*reason, [it.learner for it in results], answer_of(results[0], self.id))
+            for reason, results in groups.items()
+        ]
+        return sorted(kinds, key=lambda kind: -len(kind.learners))
+
+    @property
+    def commonest_mistake(self) -> tuple[str, int]:
+        """The usual mistake that most made, and how many; an empty name if nobody made one."""
+        named = Counter(graded.report.mistake for _, graded in self.found if graded.report.mistake)
+        return named.most_common(1)[0] if named else ("", 0)
+
+
+def _status(graded: Graded) -> str:
+    status = graded.report.status
+    return status if status in (PASSED, PARTLY, NOT_STARTED) else FAILED
+
+
+def _reason(report: Report) -> tuple[str, str]:
+    """In which way an answer is wrong, and what its learner was told of it."""
+    if report.mistake:
+        return report.mistake, report.message
+    row = next((row for row in report.rows if row.status == FAILED), None)
+    if row is None:
+        return report.message or report.status, ""
+    return f"{row.label}: {row.got[:400]}", ""
+
+
+class ClassReport:
+    """The results of one chapter.
+
+    roster: the learners whom the gradebook knows. given_cells: the code of the released notebook.
+    """
+
+    def __init__(
+        self,
+        chapter: str,
+        results: Sequence[Result],
+        roster: Sequence[str] = (),
+        given_cells: Sequence[str] = (),
+    ) -> None:
+        self.chapter, self.results, self._given_cells = chapter, results, given_cells
+        handed_in = {result.learner for result in results}
+        self.absent = [learner for learner in roster if learner not in handed_in]
+        """Whom the gradebook knows, and who handed nothing in."""
+        self.graded = [result for result in results if result.status == "graded"]
+
+    @cached_property
+    def exercises(self) -> list[ExerciseSummary]:
+        """In the order of the chapter."""
+        found: dict[str, list[tuple[Result, Graded]]] = {}
+        for result in self.graded:
+            for graded in result.exercises:
+                found.setdefault(graded.report.exercise_id, []).append((result, graded))
+        hints = Counter(
+            id for result in self.graded for text in _code(result) for id in _HINT.findall(text)
+        )
+        return [ExerciseSummary(id, answers, hints[id]) for id, answers in found.items()]
+
+    @property
+    def hardest(self) -> list[ExerciseSummary]:
+        """The exercises, those first in which most points were lost."""
+        return sorted(self.exercises, key=lambda it: (-it.lost, -it.counts[FAILED]))
+
+    @cached_property
+    def possible(self) -> float:
+        return max((result.possible for result in self.graded), default=0.0)
+
+    @property
+    def median(self) -> float:
+        """Half of the class has at least so many points."""
+        return statistics.median_high([result.score for result in self.graded] or [0.0])
+
+    @cached_property
+    def need_help(self) -> list[tuple[Result, str]]:
+        """Who has less than half of the points, or nothing that could be graded, and why."""
+        found = []
+        for result in sorted(self.results, key=lambda it: (it.score, it.learner)):
+            if result.status != "graded":
+                found.append((result, result.sentence or result.status))
+            elif result.score < self.possible / 2:
+                found.append((result, _why(result)))
+        return found
+
+    @cached_property
+    def alike(self) -> list[Pair]:
+        """Answers like another's or like the library's, the most alike first."""
+        found: list[Pair] = []
+        for id, definition in exercise.load(self.chapter).items():
+            if isinstance(definition, exercise.Prediction):
+                continue  # a table of predictions: there are few ways to be wrong
+            answers = {it.learner: text for it in self.graded if (text := answer_of(it, id))}
+            given = similar.given_code(definition, self._given_cells)
+            found += similar.pairs(id, answers, given)
+            found += similar.from_library(id, answers, given)
+        return sorted(found, key=lambda it: (-it.likeness, -it.shared, it.exercise, it.one))
+
+
+def _why(result: Result) -> str:
+    """What went wrong in one submission, in a line."""
+    parts = []
+    counted = [graded for graded in result.exercises if graded.report.possible]
+    for words, status in (("not started", NOT_STARTED), ("failing", FAILED), ("in part", PARTLY)):
+        reports = [graded.report for graded in counted if _status(graded) == status]
+        if not reports:
+            continue
+        names = [f"{it.title} ({why})" if (why := _what(it)) else it.title for it in reports]
+        is_all = status == NOT_STARTED and len(reports) == len(counted) > 1
+        parts.append(f"{words}: {'everything' if is_all else ', '.join(names)}")
+    return "; ".join([*parts, *result.troubles])
+
+
+def _what(report: Report) -> str:
+    if report.status == FAILED and any(row.status == PASSED for row in report.rows):
+        return report.mistake or "right only where all have the same numbers"
+    return "not defined" if report.status == "missing" else report.mistake
+
+
+def _code(result: Result) -> Iterator[str]:
+    for cell in result.notebook.get("cells", []):
+        if cell["cell_type"] == "code":
+            yield cell["source"]
+
+
+def answer_of(result: Result, id: str) -> str:
+    """What a learner wrote in the answer cell of an exercise."""
+    cells = result.notebook.get("cells", [])
+    return next((cell["source"] for cell in cells if matching.grade_id(cell) == id), "")
+
+
+def shown_answer(answer: str, *, is_named: bool) -> str:
+    """The beginning of an answer; without its comments, where its author is not to be named."""
+    text = answer.strip()
+    if not is_named:
+        try:
+            text = ast.unparse(ast.parse(text[: 4 * LONGEST_ANSWER]))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return ""
+    return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}\n..."

@@ -1,0 +1,274 @@
+"""Grades of a chapter as the file that a learning platform reads: export plugins of nbgrader.
+
+`course export` calls them, as `nbgrader export --exporter=course.grading.export.CanvasExport` does.
+Which learner is which person there is said by a file of identities: a CSV file with a column
+`learner` and any of the platform's own columns of a person.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.plugins import ExportPlugin
+from traitlets import Unicode
+
+from course.shared import files
+from course.shared.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What one learner has in one chapter."""
+
+    learner: str
+    first_name: str
+    last_name: str
+    email: str
+    points: float
+    possible: float
+    handed_in: datetime | None
+    """In UTC; None for whoever handed nothing in, and where the moment is not known."""
+    seconds_late: float
+    is_missing: bool
+    """Whether nothing was handed in."""
+    is_complete: bool
+    """Whether everything that a person must grade is graded."""
+
+
+def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
+    """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
+    try:
+        assignment = book.find_assignment(chapter)
+    except MissingEntry:
+        raise CourseError(f"The gradebook does not know {chapter} yet.") from None
+    found = {it.student_id: it for it in book.assignment_submissions(chapter)}
+    grades = []
+    for student in sorted(book.students, key=lambda it: it.id):
+        own = found.get(student.id)
+        penalty = (own.late_submission_penalty or 0.0) if own else 0.0
+        moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
+        grades.append(
+            Grade(
+                student.id,
+                student.first_name or "",
+                student.last_name or "",
+                student.email or "",
+                max(0.0, own.score - penalty) if own else 0.0,
+                assignment.max_score,
+                moment,
+                own.total_seconds_late if own else 0.0,
+                own is None,
+                own is None or not own.needs_manual_grade,
+            )
+        )
+    return grades
+
+
+class PlatformExport(ExportPlugin):
+    """What all platforms have in common: one chapter, one row for each learner."""
+
+    identities = Unicode("", help="a CSV file: learner, and columns of the platform").tag(
+        config=True
+    )
+    column = Unicode("", help="what the chapter is called on the platform").tag(config=True)
+    person_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns that say who somebody is; a file of identities may give each of them."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file. Raises CourseError if a row would not be what it says."""
+        if len(self.assignment) != 1:
+            raise CourseError("Export one chapter at a time: its rows are those of persons.")
+        chapter = str(self.assignment[0])
+        grades = grades_of(gradebook, chapter)
+        if self.student:
+            grades = [it for it in grades if it.learner in map(str, self.student)]
+        persons = self._persons(grades)
+        title = self.column or chapter
+        rows = [[*self.person_columns, *self.points_columns(title)]]
+        rows += self.rows_above(grades, len(self.person_columns))
+        for grade in grades:
+            person = persons[grade.learner]
+            rows.append([*(person[it] for it in self.person_columns), *self.points(grade)])
+        unsafe = [value for row in rows[1:] for value in row if value.startswith(_RUN)]
+        if unsafe:
+            raise CourseError(
+                f"A spreadsheet runs what begins with =, +, - or @: {', '.join(unsafe[:5])}. "
+                "Nothing was written."
+            )
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        files.write(Path(self.to or "grades.csv"), text.getvalue())
+
+    def _persons(self, grades: list[Grade]) -> dict[str, dict[str, str]]:
+        """The columns of each person: by default from the gradebook, else from the identities."""
+        persons = {it.learner: self.person(it) for it in grades}
+        if not self.identities:
+            return persons
+        known = _identities(Path(self.identities), self.person_columns)
+        missing = sorted(persons.keys() - known.keys())
+        if missing:
+            names = ", ".join(missing[:20]) + ", ..." * (len(missing) > 20)
+            raise CourseError(f"{self.identities} does not name {names}. Nothing was written.")
+        return {learner: {**own, **known[learner]} for learner, own in persons.items()}
+
+    def person(self, grade: Grade) -> dict[str, str]:
+        """What the gradebook knows of a person, by `person_columns`."""
+        raise NotImplementedError
+
+    def points_columns(self, title: str) -> list[str]:
+        """The columns after those of the person."""
+        return [title]
+
+    def points(self, grade: Grade) -> list[str]:
+        """The values of `points_columns`."""
+        return [f"{grade.points:.10g}"]
+
+    def rows_above(self, grades: list[Grade], width: int) -> list[list[str]]:
+        """Rows between the names of the columns and the learners."""
+        return []
+
+
+_RUN = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _identities(file: Path, columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """The platform's columns of each learner, as the file of identities has them."""
+    try:
+        reader = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8-sig")))
+        rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise CourseError(f"{file} cannot be read: {problem}.") from None
+    names = reader.fieldnames or []
+    unknown = [name for name in names if name not in ("learner", *columns)]
+    if "learner" not in names or unknown or len(names) < 2:
+        raise CourseError(
+            f"{file} needs a column `learner` and some of {', '.join(columns)}, no others; "
+            f"it has {', '.join(map(str, names)) or 'none'}."
+        )
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        learner = row.pop("learner")
+        if learner in found or None in row or None in row.values():
+            raise CourseError(f"{file}: {learner} stands there twice, or its row is not whole.")
+        found[learner] = row
+    return found
+
+
+class CanvasExport(PlatformExport):
+    """Canvas: Grades > Import. `column` is the assignment as Canvas exports it: `Name (4711)`.
+
+    Source: `lib/gradebook_importer.rb` of canvas-lms.
+    """
+
+    person_columns = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+
+    def person(self, grade: Grade) -> dict[str, str]:
+        """Canvas looks for a person by ID, then by the two of the SIS, then by name."""
+        name = ", ".join(filter(None, [grade.last_name, grade.first_name])) or grade.learner
+        rest = {"ID": "", "SIS User ID": "", "SIS Login ID": grade.learner, "Section": ""}
+        return {"Student": name, **rest}
+
+    def rows_above(self, grades: list[Grade], width: int) -> list[list[str]]:
+        """Canvas's row of the possible points."""
+        possible = f"{grades[0].possible:g}" if grades else ""
+        return [["    Points Possible", *[""] * (width - 1), possible]]
+
+
+class MoodleExport(PlatformExport):
+    """Moodle: Grades > Import > CSV file. `column` is the name of the grade item.
+
+    Source: `grade/import/csv` of Moodle, where the columns are mapped by who imports: a person
+    from `Username`, `ID number` or `Email address`.
+    """
+
+    person_columns = ("Username", "First name", "Last name", "ID number", "Email address")
+
+    def person(self, grade: Grade) -> dict[str, str]:
+        """Moodle finds a person by the one column that is mapped."""
+        return {
+            "Username": grade.learner,
+            "First name": grade.first_name,
+            "Last name": grade.last_name,
+            "ID number": grade.learner,
+            "Email address": grade.email,
+        }
+
+
+class GradescopeExport(PlatformExport):
+    """Gradescope: the columns of its own *Download Grades*; it imports no grades."""
+
+    person_columns = ("First Name", "Last Name", "SID", "Email", "Sections")
+
+    def person(self, grade: Grade) -> dict[str, str]:
+        """Gradescope's number of a student is the login here."""
+        return {
+            "First Name": grade.first_name,
+            "Last Name": grade.last_name,
+            "SID": grade.learner,
+            "Email": grade.email,
+            "Sections": "",
+        }
+
+    def points_columns(self, title: str) -> list[str]:
+        """As Gradescope names them; it does not name the assignment."""
+        begin = ["Total Score", "Max Points", "Status", "Submission ID", "Submission Time"]
+        return [*begin, "Lateness (H:M:S)", "View Count", "Submission Count"]
+
+    def points(self, grade: Grade) -> list[str]:
+        """What only Gradescope knows stays empty."""
+        if grade.is_missing:
+            return ["", f"{grade.possible:.10g}", "Missing", "", "", "", "", ""]
+        minutes, seconds = divmod(round(grade.seconds_late), 60)
+        hours, minutes = divmod(minutes, 60)
+        status = "Graded" if grade.is_complete else "Ungraded"
+        moment = f"{grade.handed_in:%Y-%m-%d %H:%M:%S %z}" if grade.handed_in else ""
+        late = f"{hours:02}:{minutes:02}:{seconds:02}"
+        points = [f"{grade.points:.10g}", f"{grade.possible:.10g}"]
+        return [*points, status, "", moment, late, "", ""]
+
+
+PLATFORMS: Mapping[str, type[ExportPlugin]] = {
+    "canvas": CanvasExport,
+    "moodle": MoodleExport,
+    "gradescope": GradescopeExport,
+}
+
+
+def export(
+    root: Path,
+    chapter: str,
+    platform: str,
+    to: Path,
+    *,
+    identities: Path | None = None,
+    column: str = "",
+    config: Any,
+) -> list[str]:
+    """Write the grades of a chapter; whose hand-grading is not done, for whom they may grow.
+
+    platform: one of `PLATFORMS`, or `csv` for nbgrader's own columns. config: nbgrader's.
+    Raises CourseError where nothing is written.
+    """
+    from nbgrader.plugins import CsvExportPlugin
+
+    from course.grading.gradebook import opened
+
+    with opened(root, config) as book:
+        open_ones = [it.learner for it in grades_of(book, chapter) if not it.is_complete]
+        if platform == "csv":
+            if identities or column:
+                raise CourseError("--to csv has nbgrader's columns: no --identities, no --column.")
+            plugin = CsvExportPlugin(to=str(to), assignment=[chapter])
+        else:
+            names = {"identities": str(identities or ""), "column": column}
+            plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], **names)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        plugin.export(book)
+    return open_ones

@@ -1,0 +1,310 @@
+"""Kernels in Python: ``@tk.cuda.kernel``, the launch ``kernel[blocks, threads](...)``, the profile.
+
+The simulated device runs every thread (``kernel_run``) and counts what the memory was asked for
+(``kernel_log``). A GPU is given the same source by cupyx.jit, which compiles it at the first
+launch. What may stand in a kernel is the same for both (``kernel_source``).
+"""
+
+import ast
+import importlib
+import linecache
+import sys
+import threading
+from functools import update_wrapper
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from tensorkit import call_stack
+from tensorkit.autograd.inplace import check_write, written
+from tensorkit.base import TensorBase, storage_of
+from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
+from tensorkit.cuda.kernel_run import Run
+from tensorkit.cuda.kernel_source import Source
+from tensorkit.cuda.kernel_source import atomic_add as atomic_add
+from tensorkit.cuda.kernel_source import blockDim as blockDim
+from tensorkit.cuda.kernel_source import blockIdx as blockIdx
+from tensorkit.cuda.kernel_source import grid as grid
+from tensorkit.cuda.kernel_source import gridDim as gridDim
+from tensorkit.cuda.kernel_source import shared as shared
+from tensorkit.cuda.kernel_source import syncthreads as syncthreads
+from tensorkit.cuda.kernel_source import threadIdx as threadIdx
+from tensorkit.devices import as_device
+from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
+from tensorkit.errstate import silently
+from tensorkit.random import initial_seed
+
+MOST_THREADS = 1024
+_DTYPES = {"float32", "int32", "int64", "bool"}  # others compute otherwise in cupyx.jit
+_NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
+_ONE_AT_A_TIME = threading.Lock()  # what threadIdx means is the same for all
+
+
+class Launch(NamedTuple):
+    """One launch of a kernel: sizes, arguments, the caller's line, and what it did.
+
+    ``counts``: loads, stores, transactions, bank conflicts, idle threads, barriers; ``least``: the
+    least of these that the arguments allow. A GPU does not tell: there they are None, and ``log``
+    too, which ``viz.kernel(launch)`` draws.
+    """
+
+    kernel: "Kernel"
+    blocks: Pair
+    threads: Pair
+    arguments: tuple[Any, ...]
+    line: tuple[str, int]
+    counts: Counts | None
+    least: Counts | None
+    log: Log | None
+
+    def __repr__(self) -> str:
+        blocks, threads = (it[0] if it[1] == 1 else it for it in (self.blocks, self.threads))
+        name = f"{self.kernel.__name__}[{blocks}, {threads}]"
+        if self.counts is None or self.least is None:
+            return f"<{name} on a GPU, which counts nothing>"
+        return (
+            f"<{name}: {self.counts.loads} loads, {self.counts.stores} stores, "
+            f"{self.counts.transactions} transactions (least {self.least.transactions})>"
+        )
+
+
+class Kernel:
+    """A function that many threads run; launched as ``kernel[blocks, threads](x, out, n)``.
+
+    blocks, threads: how many blocks, and threads in each (at most 1,024): integers, or pairs for
+    two dimensions. Gives the ``Launch``.
+    """
+
+    __name__: str
+    __wrapped__: Any
+
+    def __init__(self, function: Any) -> None:
+        update_wrapper(self, function)
+        self.source = Source(function)
+        self._compiled: Any = None
+
+    def __getitem__(self, sizes: Any) -> Any:
+        if type(sizes) is not tuple or len(sizes) != 2:
+            self._refuse_sizes(TypeError, "two sizes stand in the brackets")
+        blocks, threads = (
+            (*it, 1)[:2] if type(it) is tuple and 0 < len(it) < 3 else (it, 1) for it in sizes
+        )
+        for given, pair in zip(sizes, (blocks, threads), strict=True):
+            if not all(type(it) is int for it in pair):
+                self._refuse_sizes(TypeError, f"{given!r} is no integer and no pair of integers")
+            if min(pair) < 1:
+                self._refuse_sizes(ValueError, f"there is at least one, and here is {given!r}")
+        if threads[0] * threads[1] > MOST_THREADS:
+            raise AcceleratorError(
+                "CUDA error: invalid configuration argument",
+                f"A block has at most {MOST_THREADS:,} threads, and here are "
+                f"{threads[0] * threads[1]:,}.",
+                repair=f"{self.__name__}[more blocks, 256](...)",
+            )
+        return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_sizes(TypeError, "the numbers of blocks and threads are missing")
+
+    def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
+        call = f"{self.__name__}[blocks, threads]({', '.join(self.source.parameters)})"
+        repair = f"{call}, with blocks = -(-n // threads) for n elements"
+        raise kind(message(f"Kernel {self.__name__} cannot be launched: {what}", repair=repair))
+
+    def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
+        source, name, wanted = self.source, self.__name__, self.source.parameters
+        if len(args) != len(wanted):
+            first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
+            raise TypeError(message(first, repair=f"{name}[...]({', '.join(wanted)})"))
+        if source.gaps:
+            source.refuse(source.gaps[0], "a gap is still open", "an expression in place of ...")
+        given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
+        for parameter, value in given.items():
+            _check(source, parameter, value, backend)
+        arrays = {it: given[it]._array for it in wanted if it in source.arrays}
+        numbers = {it: value for it, value in given.items() if type(value) in _NUMBERS}
+        kinds = {it: array.dtype.kind == "f" for it, array in arrays.items()}
+        _check_types(source, kinds | {it: type(value) is float for it, value in numbers.items()})
+        log = None
+        if backend.is_simulated:
+            starts = _starts({it: given[it] for it in arrays})
+            hosts = {it: array._host for it, array in arrays.items()}
+            with _ONE_AT_A_TIME:
+                run = Run(source, blocks, threads, hosts, starts)
+                log = silently(run.run, dict.fromkeys(wanted) | numbers, initial_seed())
+            backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
+        else:
+            self._compiled = self._compiled or _compiled(source)
+            values = {it: _NUMBERS[type(value)](value) for it, value in numbers.items()} | arrays
+            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
+        for parameter in source.written:
+            written(given[parameter], name)
+        user = call_stack.of_user(caller)
+        line = user.f_code.co_filename, user.f_lineno
+        counts, least = (log.counts, log.least) if log else (None, None)
+        launch = Launch(self, blocks, threads, args, line, counts, least, log)
+        for each in _open:
+            each.append(launch)
+        return launch
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"
+
+
+def kernel(function: Any) -> Kernel:
+    """A kernel: a function that every thread of a launch runs.
+
+    Within it ``tk.cuda`` has CUDA's words: ``grid(1)``, ``threadIdx``, ``blockIdx``, ``blockDim``,
+    ``gridDim`` (``.x``, ``.y``), ``syncthreads()``, ``shared(shape, dtype)`` and
+    ``atomic_add(x, i, value)``, which gives the value before. Parameters that are indexed are
+    tensors on the device; others are numbers. Raises KernelError for what cannot be compiled, and
+    on the simulated device for what a GPU does not notice: an index out of bounds, a race, a
+    barrier that not all threads reach, shared memory that was read before it was written.
+
+    >>> cuda = tk.cuda
+    >>> @cuda.kernel
+    ... def double(x, out, n):
+    ...     i = cuda.grid(1)
+    ...     if i < n:
+    ...         out[i] = 2.0 * x[i]
+    >>> with cuda.simulate():
+    ...     x, out = tk.arange(5., device="cuda"), tk.zeros(5, device="cuda")
+    ...     print(double[2, 4](x, out, 5))
+    ...     print(out)
+    <double[2, 4]: 5 loads, 5 stores, 4 transactions (least 2)>
+    tensor([0., 2., 4., 6., 8.], device='cuda:0')
+    """
+    return Kernel(function)
+
+
+def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
+    """Raise unless this can be the value of a parameter."""
+    name = f"{source.name}(): {parameter}"
+    if parameter not in source.arrays:
+        if type(value) not in _NUMBERS and parameter in source.used:
+            repair = f"{parameter}.item()" if isinstance(value, TensorBase) else "int or float"
+            kind = type(value).__name__
+            raise TypeError(message(f"{name} is a number here, not {kind}", repair=repair))
+        return
+    if not isinstance(value, TensorBase):
+        repair = f"tk.tensor(..., device='cuda') as {parameter}"
+        raise TypeError(
+            message(f"{name} must be Tensor, not {type(value).__name__}", repair=repair)
+        )
+    if value.device is not backend.device:
+        raise DeviceMismatchError(
+            f"{name} is on {value.device}, and a kernel runs on {backend.device}",
+            "A kernel sees the memory of its device only.",
+            repair=f"{parameter}.to('cuda')",
+        )
+    adds = parameter in source.added
+    if value.dtype.name not in (_DTYPES - {"int64", "bool"} if adds else _DTYPES):
+        known = "CUDA adds atomically to float32 and int32."
+        raise DTypeError(
+            f"{name} has dtype {value.dtype}",
+            known if adds else f"Kernels take {', '.join(sorted(_DTYPES))}.",
+            repair=f"{parameter}.float(), or {parameter}.int()",
+        )
+    n_dims = source.arrays[parameter]
+    if value._array.ndim != n_dims:
+        what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
+        raise TypeError(
+            message(what, repair=f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
+        )
+    if parameter in source.written and check_write(value):
+        what = "requires grad, and autograd does not see what a kernel writes"
+        raise TypeError(message(f"{name} {what}", repair=f"{parameter}.detach()"))
+
+
+def _check_types(source: Source, is_float: dict[str, bool]) -> None:
+    """KernelError for a name or an element of integers that is given a float.
+
+    A compiled name keeps the type that it begins with; here it would change.
+    """
+    known = is_float | {name: dtype.kind == "f" for name, (_, dtype, _) in source.shared.items()}
+
+    def floats(node: Any) -> bool:
+        if isinstance(node, (ast.Subscript, ast.Name)):
+            name = ast.unparse(node).partition("[")[0]
+            return known.get(name, type(source.value(node)) is float)
+        if isinstance(node, ast.Compare) or source.calls(node, int):
+            return False
+        is_float = isinstance(node, ast.Div) or source.calls(node, float)
+        is_float |= isinstance(node, ast.Constant) and type(node.value) is float
+        return is_float or any(map(floats, ast.iter_child_nodes(node)))
+
+    for node in ast.walk(source.tree):  # in the order of the text, but blocks after other lines
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and not source.calls(node.value, shared):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            name, value = ast.unparse(target).partition("[")[0], floats(node.value)
+            value |= isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)
+            if known.setdefault(name, value) is False and value:
+                what = f"{name} holds integers, and this line gives it a float"
+                source.refuse(node, what, f"int(...); or begin with a float: {name} = 0.0")
+
+
+def _starts(tensors: dict[str, Any]) -> dict[str, int]:
+    """Addresses of the first elements, as if each storage began at a multiple of 256 bytes."""
+    known: dict[int, int] = {}
+    end = 0
+    for each in map(storage_of, tensors.values()):
+        if each.data_ptr() not in known:
+            known[each.data_ptr()] = end
+            end += -(-max(each.nbytes(), 1) // 256) * 256
+    return {
+        name: known[storage_of(it).data_ptr()] + it.storage_offset() * it._array.itemsize
+        for name, it in tensors.items()
+    }
+
+
+def _compiled(source: Source) -> Any:
+    """The kernel as cupyx.jit has it, which reads the text of the function it is given."""
+    jit = importlib.import_module("cupyx.jit")
+    text, file = source.for_cupy(), f"<{source.name}, {source.file}, {source.first}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
+    exec(compile(text, file, "exec"), names)
+    return jit.rawkernel()(names[source.name])
+
+
+# Profile
+
+_open: list[list[Launch]] = []
+
+
+class Profile(list[Launch]):
+    """The launches of a block; printed as a table."""
+
+    def __repr__(self) -> str:
+        rows = [("launch", *(name.replace("_", " ") for name in Counts._fields)), *map(_row, self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([*lines, "In brackets: the least that the arguments allow."])
+
+
+def _row(launch: Launch) -> tuple[str, ...]:
+    file, number = launch.line
+    text = linecache.getline(file, number).strip() or launch.kernel.__name__
+    cells = ["not counted"] * len(Counts._fields)
+    if launch.counts is not None and launch.least is not None:
+        pairs = zip(launch.counts, launch.least, strict=True)
+        cells = [f"{now:,} ({least:,})" if least else f"{now:,}" for now, least in pairs]
+    return (f"line {number}: {text if len(text) <= 48 else text[:47] + '…'}", *cells)
+
+
+class profile:
+    """``with tk.cuda.profile() as profile:`` notes the launches of kernels written in Python.
+
+    >>> with tk.cuda.profile() as profile:
+    ...     pass
+    >>> len(profile)
+    0
+    """
+
+    def __enter__(self) -> Profile:
+        self._made = Profile()
+        _open.append(self._made)
+        return self._made
+
+    def __exit__(self, *_: object) -> None:
+        _open[:] = [each for each in _open if each is not self._made]

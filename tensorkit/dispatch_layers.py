@@ -1,0 +1,250 @@
+"""The slow way of a call: four layers, for what the direct path of ``tensorkit.dispatch`` leaves.
+
+From the outside in: **autograd** gives the result its node; **modes** may compute in its place, see
+``tensorkit.dispatch_mode``; **promotion** gives the operands of an operation element by element one
+dtype and one shape; **device** looks up the kernel by ``find_kernel``. The direct path is the same
+for equal dtypes on the CPU: a layer that has nothing to do is not there.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tensorkit import base, explainer
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.inplace import view
+from tensorkit.autograd.node import record as record_fully
+from tensorkit.base import TensorBase
+from tensorkit.definition import Definition, unpacked
+from tensorkit.devices import backend_of, is_array
+from tensorkit.dispatch_mode import refuse_answer, through_modes
+from tensorkit.errors import NotSupportedError, TensorkitError
+from tensorkit.errstate import silently
+from tensorkit.ops.arguments import promoted
+from tensorkit.ops.copying import together
+from tensorkit.overrides import overridable
+
+_asarray = np.asarray
+
+
+def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The operation on arguments of all kinds, or the refusal.
+
+    All operations on a GPU come here, views and writes in place aside.
+    """
+    if options or definition.options or len(args) != definition.tensors:
+        values = definition.bind(args, options)
+    else:
+        values = dict(zip(definition.inputs, args, strict=True))
+    tensors = [values[name] for name in definition.inputs]
+    others: list[Any] = []
+    for name in definition.options:
+        others += [values[name]] if name == definition.several else []
+    named = {name: values[name] for name in definition.options if name != definition.several}
+    if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
+        return on_arrays(definition, *tensors, *others, **named)
+    explainer.need_tensors(definition, values)
+    calls = state.trace
+    trace = None if calls is None else Trace(calls, definition.call, tensors)
+    if state.modes:
+        found = through_modes(definition.call, args, options, records=False)
+        several = found if definition.outputs is not None else (found,)
+        if not all(isinstance(each, TensorBase) for each in several):
+            raise refuse_answer(definition.call, found)
+        tensors = list(together(*tensors))
+    else:
+        tensors = list(together(*tensors))
+        values.update(zip(definition.inputs, tensors, strict=True))
+        found = _computed(definition, values, tensors, others, named, trace)
+    result = finish(definition, found, (*tensors, *others), named)
+    if trace is not None:
+        trace.result = result
+    return result
+
+
+class Trace:
+    """What the layers did with a call, for ``explain.dispatch``; noted if ``state.trace`` is on."""
+
+    dtype: Any = None  # that promotion computes in; None where the operation does not promote
+    device: Any = None
+    kernel: Any = None
+    result: Any = None
+
+    def __init__(self, calls: list[Any], operation: Any, tensors: list[Any]) -> None:
+        self.operation, self.tensors, self.modes = operation, tensors, state.modes
+        # a part of another call: that one has no result yet
+        self.is_part = any(it.result is None and it.modes == self.modes for it in calls)
+        calls.append(self)
+
+
+@overridable
+def find_kernel(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    """The kernel of an operation for a kind of device: its own, otherwise the default.
+
+    ``kernels`` is the operation's table, by kinds of device and ``"default"``; see
+    ``tk.library.register_kernel``. NotSupportedError, a NotImplementedError, if there is neither.
+    """
+    kernel = kernels.get(device, kernels.get("default"))
+    if kernel is None:
+        raise NotSupportedError(
+            f"Could not run '{operation}' with arguments from the '{device.upper()}' backend.",
+            f"{operation} has kernels for: {', '.join(kernels) or 'no device'}.",
+            repair=f'tk.library.register_kernel({operation.rpartition(":")[2]}, "{device}", f)',
+        )
+    return kernel
+
+
+registered: list[Any] = []  # the kernels that users have registered for operations of ``@op``
+
+
+def computes_on_tensors() -> bool:
+    """Whether formulas compute on tensors, because somebody is to see or compute their parts."""
+    is_overridden = find_kernel.current is not find_kernel.__wrapped__  # type: ignore[attr-defined]
+    return bool(state.modes or registered) or is_overridden
+
+
+def _computed(
+    definition: Definition,
+    values: dict[str, Any],
+    tensors: list[Any],
+    others: list[Any],
+    named: dict[str, Any],
+    trace: Trace | None,
+) -> Any:
+    """What the kernel gives: the layers of promotion and device."""
+    backend = next(x for x in tensors if isinstance(x, TensorBase)).device.backend
+    dtype = None
+    if definition.promote or definition.to_floating:
+        arrays, dtype = promoted(tensors, definition.to_floating)
+        shape = explainer.broadcast_or_refuse(definition, values, dtype)
+        for at, x in enumerate(tensors):
+            if isinstance(x, TensorBase) and x.shape != shape:
+                arrays[at] = backend.xp.broadcast_to(arrays[at], shape)
+    else:
+        explainer.refuse(definition, values)
+        arrays = [None if x is None else x._array for x in tensors]
+    kernel = find_kernel(definition.kernels, definition.name, backend.kind)
+    if trace is not None:
+        trace.dtype, trace.device, trace.kernel = dtype, backend.device, kernel
+    kernel = partial(kernel, backend.xp)
+    try:
+        return silently(_counted_as_vector, definition, kernel, arrays, others, named)
+    except TensorkitError:
+        raise
+    except explainer.FROM_ARRAYS as error:
+        if kernel.func is not definition.forward:  # an error of the user's kernel
+            raise
+        raise explainer.in_words(definition, error) from None
+
+
+def on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
+    """The operation on arrays and numbers, as a formula calls it in a plain backward."""
+    if definition.promote:  # a forward may ask a number for its dtype
+        dtype = next(x.dtype for x in args if hasattr(x, "dtype"))
+        n = definition.tensors
+        arrays = [x if x is None or hasattr(x, "dtype") else dtype.type(x) for x in args[:n]]
+        args = (*arrays, *args[n:])
+    return definition.forward(backend_of(*args).xp, *args, **options)
+
+
+def _counted_as_vector(
+    definition: Definition, kernel: Any, arrays: list[Any], others: list[Any], named: dict[str, Any]
+) -> Any:
+    """What the kernel gives; a number whose dimension is named counts as a vector of one."""
+    named_dims = [named[name] for name in definition.dim if named.get(name) is not None]
+    if definition.view or not named_dims or arrays[0].ndim:
+        return kernel(*arrays, *others, **named)
+    vectors = [each if each is None else each.reshape(1) for each in arrays]
+    found = kernel(*vectors, *others, **named)
+    if isinstance(found, tuple):
+        return tuple(each.reshape(()) if each.size == 1 else each for each in found)
+    return found.reshape(()) if found.size == 1 else found
+
+
+# Autograd
+
+
+def finish(
+    definition: Definition, found: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Tensors from what a forward or a mode has given: numbers, views, several results."""
+    if definition.view:
+        return _viewed(definition, found, args, options)
+    arrays = [x._array for x in args if isinstance(x, TensorBase)]
+    several = found if definition.outputs is not None else (found,)
+    new = [_as_result(each, arrays, definition.contiguous) for each in several]
+    results = [record_fully(None, each) for each in new]  # marks them in inference mode
+    outputs: Any = results[0] if definition.outputs is None else definition.outputs(*results)
+    if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
+        more = dict(zip(outputs._fields, results, strict=True)) if len(results) > 1 else {}
+        record_call(definition, results[0], args, options, **more)
+    return outputs
+
+
+def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
+    """A tensor on what a forward has given; what a mode has given, if nobody else has it."""
+    if isinstance(found, TensorBase):
+        array = owned(found._array, arrays, contiguous)
+        if array is found._array and found._node is None:
+            return found
+        found = array
+    return base.new(owned(found, arrays, contiguous))
+
+
+def owned(found: Any, arrays: Any, contiguous: bool) -> Any:
+    """The array that a forward has given, or a copy of it where it is a part of another."""
+    if not is_array(found):
+        return _asarray(found)
+    may_share = backend_of(found).xp.may_share_memory
+    same = [each for each in arrays if each.__class__ is found.__class__]
+    flags = found.flags
+    is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
+    if is_laid_out and not any(may_share(found, each) for each in same):
+        return found
+    return found.copy(order="C" if contiguous else "K")
+
+
+def _viewed(
+    definition: Definition, shown: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """A view of the first tensor; a copy where the forward had to make one."""
+    x, array = args[0], args[0]._array
+    may_be_copy = not array.flags.c_contiguous and shown.size
+    if isinstance(shown, TensorBase):  # a mode's
+        shown, may_be_copy = shown._array, shown.shape.numel()
+    if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
+        result = base.new(shown)
+        record_call(definition, result, args, options)
+        return result
+    values = None if x._node is None else options_of(definition, args, options)
+    return view(x, shown, definition.rules.get(None), values)
+
+
+def record_call(
+    definition: Definition,
+    result: Any,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    **more: Any,
+) -> None:
+    """Give a result its node."""
+    values = options_of(definition, args, options)
+    rule = definition.rule_for(args, values)
+    if rule is not None:
+        values.update(more)
+        values.update(zip(definition.inputs, args, strict=False))
+        values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
+        record_fully(rule, result, values)
+
+
+def options_of(
+    definition: Definition, args: tuple[Any, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options of a call by name, with defaults."""
+    n = definition.tensors
+    values = {**definition.defaults, **dict(zip(definition.options, args[n:], strict=False))}
+    values.update(options)
+    if definition.several:
+        values[definition.several] = unpacked(args[n:])
+    return values

@@ -1,0 +1,104 @@
+"""``tk.utils.DispatchMode``: a block in which code of yours is called in place of every operation.
+
+Autograd is above a mode and what computes is below it, as in PyTorch: what ``__torch_dispatch__``
+gives back gets the history, and the operations that it calls are not recorded. While a mode is on
+the direct path of ``tensorkit.dispatch`` is closed, and formulas of gradients compute on tensors.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from tensorkit.autograd.grad_mode import state
+from tensorkit.errors import message, type_name
+from tensorkit.errstate import silent
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class DispatchMode:
+    """Context in which every operation calls the method ``__torch_dispatch__`` of a subclass.
+
+    PyTorch's ``TorchDispatchMode``. ``func`` is the operation, ``func.__name__`` its name;
+    ``args`` and ``kwargs`` are those of the call, ``types`` is empty: tensors have one class here.
+    ``func(*args, **kwargs)`` computes it, without this mode. Of modes inside of one another the
+    innermost is called first. The operations of gradient formulas are seen, too, and the sums of
+    gradients; of views by an index, copies, joins, new tensors, writes in place and an optimizer's
+    step what ``func`` gives has its history already. A mode belongs to a thread.
+
+    >>> class Names(tk.utils.DispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x = tk.tensor([1., 2.], requires_grad=True)
+    >>> with Names():
+    ...     (x * x).sum().backward()
+    mul
+    sum
+    expand
+    mul
+    mul
+    add
+    """
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """What a call of ``func`` gives."""
+        raise NotImplementedError(
+            message(
+                f"{type(self).__name__} needs a method __torch_dispatch__",
+                repair="def __torch_dispatch__(self, func, types, args=(), kwargs=None): ...",
+            )
+        )
+
+    def __enter__(self) -> Self:
+        state.modes = (*state.modes, self)
+        silent.close()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        at = len(state.modes) - 1 - state.modes[::-1].index(self)
+        state.modes = state.modes[:at] + state.modes[at + 1 :]
+        silent.open()
+
+
+def through_modes(func: Callable[..., Any], args: Any, kwargs: Any, *, records: bool) -> Any:
+    """What the innermost mode makes of a call; ``records``: whether ``func`` does so itself."""
+    modes, grad = state.modes, state.grad
+    state.modes, state.grad = modes[:-1], grad and records
+    try:
+        return modes[-1].__torch_dispatch__(func, (), args, kwargs)
+    finally:
+        state.modes, state.grad = modes, grad
+
+
+def refuse_answer(func: Any, answer: object) -> TypeError:
+    """The error of a mode that has not given a tensor for an operation."""
+    mode = type(state.modes[-1]).__name__
+    return TypeError(
+        message(
+            f"{mode}.__torch_dispatch__ returned {type_name(answer)} for {func.__name__}, "
+            "not a Tensor",
+            repair="return func(*args, **(kwargs or {}))",
+        )
+    )
+
+
+def seen_by_modes(function: _Function) -> _Function:
+    """A function that computes by itself, not by ``@op``: modes see it, too."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if state.modes:
+            return through_modes(call, args, options, records=True)
+        return function(*args, **options)
+
+    return call  # type: ignore[return-value]
+
+
+PASSES_ON = seen_by_modes(print).__code__  # of all that is made here: no function that users call

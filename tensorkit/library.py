@@ -1,0 +1,302 @@
+"""``tk.library``: kernels and operations of your own.
+
+A *kernel* is the function that computes an operation on one kind of device; an operation's table
+(``tensorkit.dispatch.find_kernel``) has one for each kind, or a default for those without.
+
+Kernels work below autograd and below modes: what they call is not recorded. They are given
+contiguous tensors on one device, of operations element by element also in one dtype and one shape,
+and options as they were given. They return a new tensor on that device. The names are PyTorch's,
+and so are the meanings.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tensorkit import base, devices
+from tensorkit.autograd.function import Function
+from tensorkit.autograd.grad_mode import state
+from tensorkit.base import TensorBase
+from tensorkit.devices import Device, get_default_device, is_array, refuse_mix
+from tensorkit.dispatch_layers import Trace, find_kernel, registered
+from tensorkit.dispatch_mode import refuse_answer, through_modes
+from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
+from tensorkit.errstate import silent
+
+Kernel = Callable[..., Any]
+
+
+def register_kernel(
+    op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None
+) -> Any:
+    """Let ``func`` compute ``op`` on these kinds of device; None: on all that have no kernel.
+
+    op: an operation such as ``tk.relu``, or a custom one. Also a decorator, without ``func``. A
+    kernel that was there before is replaced; ``scope`` ends with what was registered inside. While
+    an operation of tensorkit has a kernel for the CPU, all operations take the slow way.
+
+    Raises TypeError for what is no operation, or for compositions of others such as ``tk.matmul``;
+    NotSupportedError for views, which compute nothing.
+
+    >>> with tk.library.scope():
+    ...     @tk.library.register_kernel(tk.relu, "cpu")
+    ...     def my_relu(x):
+    ...         return x * (x > 0)
+    ...     tk.relu(tk.tensor([-1., 2.]))
+    tensor([-0., 2.])
+    """
+    if func is None:
+        return functools.partial(register_kernel, op, device_types)
+    kinds = (
+        [device_types] if device_types is None or isinstance(device_types, str) else device_types
+    )
+    names = ["default" if kind is None else Device(kind).type for kind in kinds]
+    definition = getattr(op, "definition", None)
+    if definition is None and not isinstance(op, CustomOp):
+        name = getattr(op, "__name__", type_name(op))
+        raise TypeError(
+            message(
+                f"register_kernel(): {name} is no operation with kernels",
+                "Functions made of other operations have none of their own.",
+                repair=f"tk.explain.dispatch({name}, ...)    # names the operations",
+            )
+        )
+    if definition is not None and definition.view:
+        raise NotSupportedError(f"{definition.name} is a view: nothing is computed")
+    for name in names:
+        _register(op if definition is None else definition, name, func)
+    return func
+
+
+def _register(owner: Any, device: str, func: Kernel) -> None:
+    is_own = isinstance(owner, CustomOp)
+    kernel = func if is_own else _on_tensors(owner.name, func)
+    before = owner.kernels.get(device)
+    owner.kernels[device] = kernel
+    closes = not is_own and device in ("cpu", "default")
+    if not is_own:
+        registered.append(kernel)
+    if closes:
+        silent.close()
+
+    def undo() -> None:
+        owner.kernels[device] = before
+        if before is None:
+            del owner.kernels[device]
+        if not is_own:
+            registered.remove(kernel)
+        if closes:
+            silent.open()
+
+    _undo.append(undo)
+
+
+_undo: list[Callable[[], None]] = []
+
+
+@contextmanager
+def scope() -> Iterator[None]:
+    """Context that ends what is registered inside, kernels and kinds of device, and modes left on.
+
+    >>> with tk.library.scope():
+    ...     _ = tk.library.register_kernel(tk.relu, "cpu", lambda x: x * 100)
+    >>> tk.relu(tk.tensor(2.))
+    tensor(2.)
+    """
+    n, kinds, modes = len(_undo), dict(devices._kinds), state.modes
+    try:
+        yield
+    finally:
+        while len(_undo) > n:
+            _undo.pop()()
+        devices._kinds.clear()
+        devices._kinds.update(kinds)
+        while len(state.modes) > len(modes):
+            state.modes[-1].__exit__()
+
+
+def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
+    """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
+    before = state.grad, state.on_arrays, state.modes, state.trace
+    state.grad, state.on_arrays, state.modes, state.trace = False, False, (), None
+    try:
+        found = kernel(*args, **options)
+    finally:
+        state.grad, state.on_arrays, state.modes, state.trace = before
+    tensors = [x for x in args if isinstance(x, TensorBase)]
+    for each in found if isinstance(found, tuple) else (found,):
+        name = getattr(kernel, "__name__", "the kernel")
+        if not isinstance(each, TensorBase):
+            first = f"{name}(), a kernel of {operation}, returned {type_name(each)}, not a Tensor"
+            raise TypeError(message(first, repair="return out"))
+        refuse_mix(*(x.device for x in (*tensors, each)))
+        if any(x._array is each._array for x in tensors):
+            raise AutogradError(
+                f"{name}(), a kernel of {operation}, returned one of its inputs",
+                "A kernel returns a new tensor: its input may be needed as it was.",
+                repair="return x.clone()",
+            )
+    return found
+
+
+def _on_tensors(operation: str, kernel: Kernel) -> Kernel:
+    """A kernel of the user's as ``dispatch`` calls it: with an array library and arrays."""
+
+    @functools.wraps(kernel)
+    def call(xp: Any, *arrays: Any, **options: Any) -> Any:
+        args = []
+        for x in arrays:
+            if is_array(x):
+                x = base.new(base.contiguous(x, devices.device_of_array(x)))
+            args.append(x.item() if isinstance(x, np.generic) else x)
+        found = _below(operation, kernel, *args, **options)
+        return tuple(x._array for x in found) if isinstance(found, tuple) else found._array
+
+    return call
+
+
+# Operations of the user's
+
+
+class CustomOp:
+    """An operation of the user's; ``custom_op`` makes it. PyTorch's ``CustomOpDef``."""
+
+    def __init__(self, name: str, func: Kernel) -> None:
+        self.name, self.kernels = name, dict[str, Kernel]()
+        self.signature = inspect.signature(func)
+        functools.update_wrapper(self, func)
+        self.__name__ = name.partition("::")[2]
+        self._function = self._recorded(None, None)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The result for these arguments."""
+        try:
+            bound = self.signature.bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
+        bound.apply_defaults()
+        return self._function.apply(*bound.args)
+
+    def register_kernel(self, device_types: Any, fn: Kernel | None = None) -> Any:
+        """``tk.library.register_kernel`` for this operation."""
+        return register_kernel(self, device_types, fn)
+
+    def register_autograd(
+        self, backward: Callable[..., Any], *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
+        """``tk.library.register_autograd`` for this operation."""
+        self._function = self._recorded(backward, setup_context)
+
+    def _recorded(self, backward: Any, setup_context: Any) -> Any:
+        """The Function whose forward is the layers below autograd."""
+
+        def refuse(ctx: Any, *gradients: Any) -> None:
+            raise NotSupportedError(
+                f"Trying to backward through {self.name} but no autograd formula was registered. "
+                "Please use register_autograd to add one.",
+                repair=f"{self.__name__}.register_autograd(backward)",
+            )
+
+        members = {
+            "forward": staticmethod(self._computed),
+            "setup_context": staticmethod(setup_context or (lambda ctx, inputs, output: None)),
+            "backward": staticmethod(backward or refuse),
+        }
+        return type(self.__name__, (Function,), members)
+
+    def _computed(self, *args: Any) -> Any:
+        """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
+        tensors = [x for x in args if isinstance(x, TensorBase)]
+        calls = state.trace
+        trace = None if calls is None else Trace(calls, self, tensors)
+        if state.modes:
+            found = through_modes(self, args, {}, records=False)
+            if not all(isinstance(x, TensorBase) for x in np.atleast_1d(found)):
+                raise refuse_answer(self, found)
+            return found
+        refuse_mix(*(x.device for x in tensors))
+        device = tensors[0].device if tensors else get_default_device()
+        kernel = find_kernel(self.kernels, self.name, device.type)
+        if trace is not None:
+            trace.device, trace.kernel = device, kernel
+        found = _below(self.name, kernel, *args)
+        if trace is not None:
+            trace.result = found
+        return found
+
+    def __repr__(self) -> str:
+        return f"<CustomOp({self.name})>"
+
+
+def custom_op(
+    name: str,
+    fn: Kernel | None = None,
+    /,
+    *,
+    mutates_args: Sequence[str],
+    device_types: str | Sequence[str] | None = None,
+) -> Any:
+    """Make an operation of a function, which is its kernel; a decorator, without ``fn``.
+
+    name: ``"namespace::name"``. device_types: the kinds of device that the kernel is for; without
+    it, all. mutates_args must be ``()``: an operation returns new tensors. Raises ValueError for
+    a name without a namespace, NotSupportedError for arguments that are written to.
+
+    >>> @tk.library.custom_op("mine::cube", mutates_args=())
+    ... def cube(x):
+    ...     return x * x * x
+    >>> cube.register_autograd(
+    ...     lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    ... )
+    >>> x = tk.tensor(2., requires_grad=True)
+    >>> cube(x)
+    tensor(8., grad_fn=<cubeBackward>)
+    >>> tk.autograd.grad(cube(x), x)
+    (tensor(12.),)
+    """
+    if fn is None:
+        return functools.partial(
+            custom_op, name, mutates_args=mutates_args, device_types=device_types
+        )
+    space, _, own = name.partition("::")
+    if not (space.isidentifier() and own.isidentifier()):
+        raise ValueError(message(f"custom_op() wants a name such as 'mine::cube', not {name!r}"))
+    if len(mutates_args):
+        raise NotSupportedError(
+            "A custom operation of tensorkit returns new tensors", repair="mutates_args=()"
+        )
+    made = CustomOp(name, fn)
+    register_kernel(made, device_types, fn)
+    return made
+
+
+def register_autograd(
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+) -> None:
+    """Give a custom operation its gradient.
+
+    ``backward(ctx, g)`` gives a gradient, or None, for each argument; ``setup_context(ctx, inputs,
+    output)`` saves what it needs: see ``tk.autograd.Function``. Raises TypeError for operations of
+    tensorkit, whose formulas stand in their definitions.
+    """
+    if not isinstance(op, CustomOp):
+        name = getattr(op, "__name__", type_name(op))
+        raise TypeError(
+            message(
+                f"register_autograd() wants a custom operation, not {name}",
+                repair='@tk.library.custom_op("mine::name", mutates_args=())',
+            )
+        )
+    op.register_autograd(backward, setup_context=setup_context)
+
+
+__all__ = ["custom_op", "register_autograd", "register_kernel", "scope"]

@@ -1,0 +1,196 @@
+"""``viz.dispatch``: the layers that a call passes, and the kernel it ends in.
+
+What is shown is what happened: the call is made once, on the slow way, whose layers note what they
+do (``tensorkit.dispatch_layers.Trace``).
+"""
+
+from collections.abc import Callable
+from inspect import unwrap
+from typing import Any, NamedTuple
+
+from tensorkit.autograd.grad_mode import state
+from tensorkit.autograd.node import requires_grad
+from tensorkit.autograd.recording import why_untracked
+from tensorkit.base import TensorBase
+from tensorkit.dispatch_layers import Trace
+from tensorkit.dtypes import DType, of_number
+from tensorkit.errors import NotSupportedError
+from tensorkit.errstate import silent
+from tensorkit.ops.arguments import as_number
+from tensorkit.viz import boxes, drawing
+from tensorkit.viz.boxes import Box
+from tensorkit.viz.drawing import Canvas
+from tensorkit.viz.picture import Picture
+
+MOST_CALLS = 8
+MEANINGS = {
+    drawing.PLAIN: "a layer that the call passes",
+    drawing.FOLDED: "a layer that is skipped",
+    drawing.RESULT: "the kernel",
+}
+
+
+class Layer(NamedTuple):
+    """What a layer did with a call, or why it was skipped."""
+
+    name: str
+    is_passed: bool
+    reason: str
+
+
+class Route(NamedTuple):
+    """The way of one call: its layers from the outside in, and the kernel; None if none ran."""
+
+    operation: str
+    layers: tuple[Layer, ...]
+    kernel: str | None
+
+    @property
+    def end(self) -> str:
+        """Where the call ends, in words."""
+        return self.kernel or "no kernel: the mode answered"
+
+
+def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Picture:
+    """Picture of the layers that a call passes: autograd, modes, promotion, device, the kernel.
+
+    The call is made, once. Of a function that is made of several operations each is drawn.
+    ``explain.dispatch`` says the same in sentences. Raises what the call raises.
+
+    >>> from tensorkit import viz
+    >>> viz.dispatch(tk.mul, tk.ones(2), tk.tensor([1, 2]))
+    Dispatch of mul: ends in numpy.multiply
+    autograd: skipped, no input requires grad
+    modes: skipped, no mode is on
+    promotion: float32 and int64 become float32
+    device: cpu; the default kernel
+    kernel: numpy.multiply
+    """
+    routes = routes_of("viz.dispatch", operation, args, options)
+    return picture(routes)
+
+
+def picture(routes: list[Route]) -> Picture:
+    """Routes side by side, each from top to bottom."""
+    names = ", ".join(it.operation for it in routes[:MOST_CALLS])
+    title = f"Dispatch of {names}" + ", …" * (len(routes) > MOST_CALLS)
+    if len(routes) == 1:
+        title += f": ends in {routes[0].end}"
+    drawn, edges = list[Box](), list[tuple[int, int]]()
+    for route in routes[:MOST_CALLS]:
+        first = len(drawn)
+        for name, is_passed, reason in route.layers:
+            lines = drawing.wrapped(reason, 26 if len(routes) > 1 else 44)
+            skipped = [] if is_passed else ["skipped"]
+            drawn.append(
+                Box(name, [*skipped, *lines], drawing.PLAIN if is_passed else drawing.FOLDED)
+            )
+        drawn.append(Box(route.operation, drawing.wrapped(route.end, 40), drawing.RESULT))
+        edges += [(at, at + 1) for at in range(first, len(drawn) - 1)]
+    canvas = Canvas(title)
+    boxes.draw(canvas, drawn, edges)
+    boxes.key(canvas, drawn, MEANINGS)
+    return Picture(title, canvas, "\n".join([title, *sentences(routes)]))
+
+
+def sentences(routes: list[Route]) -> list[str]:
+    """The routes in words."""
+    lines = []
+    for route in routes:
+        lines += [f"{route.operation}:"] if len(routes) > 1 else []
+        lines += [
+            f"{name}: {'' if is_passed else 'skipped, '}{reason}"
+            for name, is_passed, reason in route.layers
+        ]
+        lines.append(f"kernel: {route.end}")
+    return lines
+
+
+def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
+    """Make the call, and read what its layers noted."""
+    before, state.trace = state.trace, []
+    silent.close()
+    try:
+        operation(*args, **options)
+        found = [
+            _route(trace, state.trace[at + 1 :])
+            for at, trace in enumerate(state.trace)
+            if trace.modes == state.modes and not trace.is_part
+        ]
+    finally:
+        state.trace = before
+        silent.open()
+    if not found:
+        name = getattr(operation, "__name__", repr(operation))
+        raise NotSupportedError(
+            f"{function}(): {name} calls no operation that has a table of kernels",
+            "Copies, joins, views by an index and new tensors compute by themselves.",
+            repair=f"{function}(tk.add, x, y)",
+        )
+    return found
+
+
+def _route(trace: Trace, later: list[Trace]) -> Route:
+    """The route of a call; below a mode, ``later`` has the call that the mode makes."""
+    name, inner = trace.operation.__name__, trace
+    for it in later:
+        if it.operation is trace.operation and it.modes == inner.modes[:-1] and inner.modes:
+            inner = it
+    result = trace.result[0] if isinstance(trace.result, tuple) else trace.result
+    tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
+    is_recorded = requires_grad(result)
+    why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
+    autograd = why if is_recorded else why_untracked(name, tensors, result)
+    called = " and ".join(type(it).__name__ for it in reversed(trace.modes))
+    layers = [
+        Layer("autograd", is_recorded, autograd),
+        Layer("modes", bool(called), called or "no mode is on"),
+    ]
+    if inner.kernel is None:
+        return Route(name, tuple(layers), None)
+    layers += [_promotion(inner), Layer("device", True, _device(inner))]
+    return Route(name, tuple(layers), _kernel(inner))
+
+
+def _promotion(trace: Trace) -> Layer:
+    if trace.dtype is None:
+        return Layer("promotion", False, "this operation does not promote")
+    own = [
+        x.dtype if isinstance(x, TensorBase) else of_number(as_number(x))  # type: ignore[arg-type]
+        for x in trace.tensors
+        if x is not None
+    ]
+    shapes = [tuple(x.shape) for x in trace.tensors if isinstance(x, TensorBase)]
+    changes = []
+    if set(own) != {trace.dtype}:
+        changes.append(f"{_names(*own)} become {_names(trace.dtype)}")
+    if len(set(shapes)) > 1:
+        changes.append(f"shapes {' and '.join(map(str, shapes))} are broadcast")
+    same = f"all operands are {_names(trace.dtype)}, of one shape"
+    return Layer("promotion", bool(changes), "; ".join(changes) or same)
+
+
+def _names(*found: DType) -> str:
+    return " and ".join(it.name for it in found)
+
+
+def _device(trace: Trace) -> str:
+    kernels = getattr(trace.operation, "definition", trace.operation).kernels
+    is_own = kernels.get(trace.device.type) is trace.kernel
+    moved = [x for x in trace.tensors if isinstance(x, TensorBase) and x.device is not trace.device]
+    which = f"the kernel of {trace.device.type}" if is_own else "the default kernel"
+    sent = "; a number of the CPU is sent there" if moved else ""
+    return f"{trace.device}; {which}{sent}"
+
+
+def _kernel(trace: Trace) -> str:
+    definition = getattr(trace.operation, "definition", None)
+    kernel = unwrap(trace.kernel)
+    name = getattr(kernel, "__name__", repr(kernel))
+    if definition is None or trace.kernel is not definition.forward:
+        return f"{name}(), registered by you"
+    library = trace.device.backend.xp.__name__
+    module = definition.forward.__module__
+    return (
+        f"{library}.{definition.ufunc}" if definition.ufunc else f"{name}() of {module}, {library}"
+    )

@@ -1,0 +1,111 @@
+"""`course new`: what an author starts from can be built, and what is missing is said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course.authoring import new
+from course.authoring.text import read
+from course.shared.errors import CourseError
+
+ROOT = Path(__file__).parents[3]
+CHAPTER = "11_shapes"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what an author works on, with one chapter."""
+    shutil.copytree(ROOT / "course", tmp_path / "course", ignore=shutil.ignore_patterns("*.pyc"))
+    for folder in ("notebooks", "solutions", "tests/course/exercises"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("solutions/00_start.py", "tests/course/exercises/test_ch00_start.py"):
+        shutil.copy(ROOT / file, tmp_path / file)
+    return tmp_path
+
+
+def course(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "course", *arguments],
+        cwd=checkout,
+        env={**os.environ, "COURSE_ROOT": str(checkout), "PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.rest
+def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
+    checkout: Path,
+) -> None:
+    for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "11")):
+        done = course(checkout, "new", *arguments)
+        assert done.returncode == 0, done.stderr
+    built = course(checkout, "build", CHAPTER)
+    assert built.returncode == 1, built.stderr
+    assert (checkout / "notebooks" / CHAPTER / f"{CHAPTER}.ipynb").is_file()
+    for sentence in (
+        "first-shape: it has 0 hints; two are needed",
+        "first-shape: it has 0 usual mistakes; three are needed",
+        "first-shape: 1 of its 2 cases have drawn numbers",
+    ):
+        assert sentence in built.stdout
+
+
+def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: Path) -> None:
+    new.new_exercise(checkout, "second-step", "00_start")
+    cells = read(checkout / "solutions" / "00_start.py")
+    at = next(n for n, cell in enumerate(cells) if cell.marks.get("exercise") == "second-step")
+    after = [cell.source for cell in cells[at + 1 :]]
+    assert after[-1] == 'progress("00_start")'
+    assert not any(cell.marks.get("exercise") for cell in cells[at + 1 :])
+    tests = (checkout / "tests/course/exercises/test_ch00_start.py").read_text("utf-8")
+    compile(tests, "tests", "exec")
+    assert '("celsius", celsius_by_ninths),' in tests
+    assert tests.count('("second-step", second_step_') == 2
+
+
+@pytest.mark.parametrize(
+    ("id", "sentence"),
+    [
+        ("celsius", "There is an exercise celsius in 00_start"),
+        ("Second", "is no id of an exercise"),
+        ("a--b", "is no id of an exercise"),
+        ("x" * 42, "is no id of an exercise"),
+        ("while", "can have no function while"),
+    ],
+)
+def test_an_id_that_is_none_or_taken_is_refused(checkout: Path, id: str, sentence: str) -> None:
+    with pytest.raises(CourseError, match=sentence):
+        new.new_exercise(checkout, id, "00_start")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("shapes", "is no name of a chapter"),
+        ("11-shapes", "is no name of a chapter"),
+        ("00_other", "There is a chapter 00_start already"),
+    ],
+)
+def test_a_name_that_is_none_or_taken_is_refused(checkout: Path, name: str, sentence: str) -> None:
+    with pytest.raises(CourseError, match=sentence):
+        new.new_chapter(checkout, name)
+
+
+def test_no_file_is_overwritten(checkout: Path) -> None:
+    new.new_chapter(checkout, CHAPTER)
+    (checkout / "solutions" / f"{CHAPTER}.py").unlink()
+    with pytest.raises(CourseError, match="is there already"):
+        new.new_chapter(checkout, CHAPTER)
+
+
+def test_an_exercise_of_a_chapter_without_its_files_says_what_writes_them(checkout: Path) -> None:
+    with pytest.raises(CourseError, match=f"course new chapter {CHAPTER} writes it"):
+        new.new_exercise(checkout, "first-shape", CHAPTER)

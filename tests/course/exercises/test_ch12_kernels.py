@@ -1,0 +1,283 @@
+"""Chapter 12. RIGHT: other right answers, which test_right_answers tries; and answers by luck."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import tensorkit as tk
+from course.notebook.check import judge
+from course.notebook.exercise import load
+from tensorkit import cuda
+
+
+@cuda.kernel
+def axpy_by_hand(a, x, y, out, n):
+    i = cuda.blockDim.x * cuda.blockIdx.x + cuda.threadIdx.x
+    while i < n:
+        out[i] = y[i] + x[i] * a
+        i += cuda.gridDim.x * cuda.blockDim.x
+
+
+@cuda.kernel
+def axpy_from_the_end(a, x, y, out, n):
+    i = n - 1 - cuda.grid(1)
+    if i >= 0:
+        out[i] = a * x[i] + y[i]
+
+
+@cuda.kernel
+def squares_in_chunks(x, out, n):
+    n_threads = cuda.gridDim.x * cuda.blockDim.x
+    size = (n + n_threads - 1) // n_threads
+    first = cuda.grid(1) * size
+    for i in range(first, min(first + size, n)):
+        out[i] = x[i] * x[i]
+
+
+@cuda.kernel
+def squares_by_one(x, out, n):
+    if cuda.grid(1) == 0:
+        for i in range(n):
+            out[i] = x[i] * x[i]
+
+
+@cuda.kernel
+def bias_nested(x, bias, out, rows, columns):
+    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if column < columns:
+        added = bias[column]
+        if row < rows:
+            out[row, column] = x[row, column] + added
+
+
+@cuda.kernel
+def bias_strided(x, bias, out, rows, columns):
+    column, first = cuda.grid(2)
+    if column < columns:
+        for row in range(first, rows, cuda.gridDim.y * cuda.blockDim.y):
+            out[row, column] = x[row, column] + bias[column]
+
+
+@cuda.kernel
+def total_strided(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridDim.x * cuda.blockDim.x):
+        cuda.atomic_add(out, 0, x[i])
+
+
+@cuda.kernel
+def total_by_one(x, out, n):
+    if cuda.grid(1) == 0:
+        for i in range(n):
+            out[0] += x[i]
+
+
+@cuda.kernel
+def tree_with_neighbours(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = x[i] if i < n else 0.0
+    step = 1
+    while step < 8:
+        cuda.syncthreads()
+        if t % (2 * step) == 0:
+            part[t] += part[t + step]
+        step = 2 * step
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+@cuda.kernel
+def tree_by_one(x, out, n):
+    if cuda.threadIdx.x == 0:
+        first = cuda.blockIdx.x * cuda.blockDim.x
+        total = 0.0
+        for i in range(first, min(first + 8, n)):
+            total += x[i]
+        out[cuda.blockIdx.x] = total
+
+
+@cuda.kernel
+def matmul_without_tiles(a, b, out, n):
+    column, row = cuda.grid(2)
+    value = 0.0
+    for k in range(n):
+        value += a[row, k] * b[k, column]
+    out[row, column] = value
+
+
+@cuda.kernel
+def matmul_with_a_turned_tile(a, b, out, n):
+    left = cuda.shared(16, tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for first in range(0, n, 4):
+        cuda.syncthreads()
+        left[4 * ty + tx] = a[row, first + tx]
+        right[tx, ty] = b[first + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[4 * ty + k] * right[tx, k]
+    out[row, column] = value
+
+
+@cuda.kernel
+def softmax_each_alone(x, out, columns):
+    row = cuda.blockIdx.x
+    top = x[row, 0]
+    for j in range(1, columns):
+        top = max(top, x[row, j])
+    whole = 0.0
+    for j in range(columns):
+        whole += math.exp(x[row, j] - top)
+    for j in range(cuda.threadIdx.x, columns, cuda.blockDim.x):
+        out[row, j] = math.exp(x[row, j] - top) / whole
+
+
+@cuda.kernel
+def softmax_with_two_arrays(x, out, columns):
+    tops = cuda.shared(4, tk.float32)
+    sums = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    tops[t] = -3e38
+    for j in range(t, columns, 4):
+        tops[t] = max(tops[t], x[row, j])
+    cuda.syncthreads()
+    top = max(tops[0], tops[1], tops[2], tops[3])
+    sums[t] = 0.0
+    for j in range(t, columns, 4):
+        sums[t] += math.exp(x[row, j] - top)
+    cuda.syncthreads()
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - top) / (sums[0] + sums[1] + sums[2] + sums[3])
+
+
+@cuda.kernel
+def scan_each_alone(x, out, n):
+    t = cuda.threadIdx.x
+    if t < n:
+        total = 0.0
+        for j in range(t):
+            total += x[j]
+        out[t] = total
+
+
+@cuda.kernel
+def scan_by_one(x, out, n):
+    if cuda.threadIdx.x == 0:
+        total = 0.0
+        for j in range(n):
+            out[j] = total
+            total += x[j]
+
+
+@cuda.kernel
+def turned_with_a_wide_tile(x, out):
+    tile = cuda.shared((32, 35), tk.float32)
+    t = cuda.threadIdx.x
+    for row in range(32):
+        tile[row, t] = x[row, t]
+    cuda.syncthreads()
+    for row in range(32):
+        out[row, t] = tile[t, row]
+
+
+@cuda.kernel
+def turned_on_diagonals(x, out):
+    tile = cuda.shared((32, 32), tk.float32)
+    t = cuda.threadIdx.x
+    for row in range(32):
+        tile[row, (t + row) % 32] = x[row, t]
+    cuda.syncthreads()
+    for row in range(32):
+        out[row, t] = tile[t, (row + t) % 32]
+
+
+@cuda.kernel
+def _clamped_all(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridDim.x * cuda.blockDim.x):
+        out[i] = x[i] if x[i] > 0.0 else 0.0
+
+
+def relu_strided(x):
+    out = tk.zeros_like(x)
+    _clamped_all[2, 16](x.reshape(-1), out.reshape(-1), x.numel())
+    return out
+
+
+def relu_flat(x):
+    flat = x.reshape(-1)
+    out = tk.zeros(x.numel(), device=x.device)
+    _clamped_all[1, 32](flat, out, x.numel())
+    return out.reshape(x.shape)
+
+
+RIGHT = [
+    ("one-thread-each", axpy_by_hand),
+    ("one-thread-each", axpy_from_the_end),
+    ("grid-stride", squares_in_chunks),
+    ("grid-stride", squares_by_one),
+    ("add-bias", bias_nested),
+    ("add-bias", bias_strided),
+    ("racing-sum", total_strided),
+    ("racing-sum", total_by_one),
+    ("tree-sum", tree_with_neighbours),
+    ("tree-sum", tree_by_one),
+    ("tiled-matmul", matmul_without_tiles),
+    ("tiled-matmul", matmul_with_a_turned_tile),
+    ("softmax-rows", softmax_each_alone),
+    ("softmax-rows", softmax_with_two_arrays),
+    ("exclusive-scan", scan_each_alone),
+    ("exclusive-scan", scan_by_one),
+    ("bank-conflict", turned_with_a_wide_tile),
+    ("bank-conflict", turned_on_diagonals),
+    ("own-relu", relu_strided),
+    ("own-relu", relu_flat),
+]
+
+
+@cuda.kernel
+def total_if_threads_run_in_order(x, out, n):
+    """Right where one thread runs after the other."""
+    i = cuda.grid(1)
+    if i < n:
+        out[0] = out[0] + x[i]
+
+
+@cuda.kernel
+def sums_if_thread_0_is_last(x, out, n):
+    """Right where thread 0 comes last."""
+    part = cuda.shared(8, tk.float32)
+    t = 7 - cuda.threadIdx.x
+    i = cuda.blockIdx.x * 8 + t
+    part[t] = x[i] if i < n else 0.0
+    if t == 0:
+        total = 0.0
+        for k in range(8):
+            total += part[k]
+        out[cuda.blockIdx.x] = total
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer"),
+    [("racing-sum", total_if_threads_run_in_order), ("tree-sum", sums_if_thread_0_is_last)],
+)
+def test_what_is_right_in_one_order_only_earns_no_more_than_the_case_of_one_element(
+    exercise, answer
+):
+    it = load()[exercise]
+    earned = [judge(it, answer, seed=seed).earned for seed in range(3)]
+    assert max(earned) <= it.points / 8
+
+
+def test_a_function_without_the_decorator_is_told_so():
+    it = load()["one-thread-each"]
+    assert "Put `@cuda.kernel` on the line above" in it.is_answer(axpy_by_hand.__wrapped__)
+    assert it.is_answer(axpy_by_hand) is None

@@ -1,0 +1,69 @@
+"""One comment for all answers that are wrong in the same way; grading again keeps it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from classroom import CHAPTER, LIMITS, Class, School, cell_of
+
+from course.authoring.release import nbgrader_config
+from course.grading import batch
+from course.grading.comments import comment
+from course.notebook.matching import Source
+from course.sandbox import profiles
+from course.shared.errors import CourseError
+
+pytestmark = [
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.usefixtures("kept_workers"),
+]
+
+
+@pytest.fixture
+def graded(school: School, source: Source) -> School:
+    """Ada and bob give 0, cem gives 1, dan is right."""
+    klass = Class(None, source)  # type: ignore[arg-type]
+    for name, value in (("ada", "0"), ("bob", "0"), ("cem", "1")):
+        notebook = klass.honest()
+        cell_of(notebook, "pixels")["source"] = f"def to_unit_range(*pixels):\n    return {value}"
+        school.submit(name, json.dumps(notebook).encode())
+    school.submit("dan", json.dumps(klass.honest()).encode())
+    batch.grade(school.root, CHAPTER, workers=1, limits=LIMITS)
+    return school
+
+
+def write(school: School, like: str, text: str, **options: Any) -> tuple[list[str], list[str]]:
+    options = {"replace": False, "config": nbgrader_config(own=True), **options}
+    return comment(school.root, CHAPTER, "pixels", like, text, **options)
+
+
+def comments(school: School) -> dict[str, str]:
+    with school.gradebook() as book:
+        found = {
+            name: book.find_comment("pixels", CHAPTER, CHAPTER, name).comment
+            for name in ("ada", "bob", "cem", "dan")
+        }
+    return {name: text for name, text in found.items() if text}
+
+
+@pytest.mark.rest
+def test_answers_that_are_wrong_in_the_same_way_have_one_comment(graded: School) -> None:
+    assert write(graded, "ada", "Divide.") == (["ada", "bob"], [])
+    assert comments(graded) == {"ada": "Divide.", "bob": "Divide."}
+    batch.grade(graded.root, CHAPTER, workers=1, limits=LIMITS, force=True)
+    assert comments(graded) == {"ada": "Divide.", "bob": "Divide."}, "kept on regrading"
+    with graded.gradebook() as book:
+        book.find_comment("pixels", CHAPTER, CHAPTER, "bob").manual_comment = "By hand."
+        book.db.commit()
+    assert write(graded, "ada", "By 255.") == ([], ["ada", "bob"])
+    assert write(graded, "ada", "By 255.", replace=True) == (["ada", "bob"], [])
+    assert comments(graded) == {"ada": "By 255.", "bob": "By 255."}
+    for like, words in (("dan", "is right or not started"), ("zoe", "Nothing by zoe is graded")):
+        with pytest.raises(CourseError, match=words):
+            write(graded, like, "x")
+    with pytest.raises(CourseError, match="needs a text"):
+        write(graded, "ada", " ")
+    with pytest.raises(CourseError, match="has no graded exercise nothing; it has"):
+        comment(graded.root, CHAPTER, "nothing", "ada", "x", replace=False, config=None)

@@ -1,0 +1,149 @@
+"""Grades as files for Canvas, Moodle, Gradescope: their exact columns, and who is who there."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from classroom import CHAPTER, School
+from nbgrader.api import Gradebook
+
+from course.authoring.release import nbgrader_config
+from course.grading import export
+from course.shared.errors import CourseError
+
+# nbgrader's own use of its database
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted")
+
+Write = Callable[..., list[list[str]]]
+
+
+@pytest.fixture
+def graded(school: School) -> School:
+    """A class of three: ada was in time, bob was late, cem handed nothing in."""
+    with school.gradebook() as book:
+        book.update_or_create_assignment(CHAPTER, duedate=datetime(2027, 3, 1))
+        book.add_student("ada", first_name="Ada", last_name="Lovelace", email="ada@example.org")
+        for name in ("bob", "cem"):
+            book.add_student(name)
+        book.add_submission(CHAPTER, "ada", timestamp=datetime(2027, 2, 28, 22, 10))
+        book.add_submission(CHAPTER, "bob", timestamp=datetime(2027, 3, 2, 1, 0, 5))
+        for learner, score in (("ada", 6.0), ("bob", 4.5)):
+            _grade(book, learner, score)
+        book.find_submission(CHAPTER, "bob").notebooks[0].late_submission_penalty = 1.0
+        book.db.commit()
+    return school
+
+
+def _grade(book: Gradebook, learner: str, score: float) -> None:
+    grades = book.find_submission(CHAPTER, learner).notebooks[0].grades
+    for grade in grades:
+        grade.needs_manual_grade = False
+    worth = next(grade for grade in grades if grade.max_score == 6)
+    worth.auto_score = score
+    book.db.commit()
+
+
+@pytest.fixture
+def write(graded: School) -> Write:
+    """The rows of an export."""
+
+    def written(platform: str, **options: object) -> list[list[str]]:
+        file = graded.root / "grades.csv"
+        export.export(
+            graded.root, CHAPTER, platform, file, config=nbgrader_config(own=True), **options
+        )
+        with file.open(newline="", encoding="utf-8") as text:
+            return list(csv.reader(text))
+
+    return written
+
+
+def test_canvas_reads_the_header_the_points_and_each_login(write: Write) -> None:
+    assert write("canvas", column="Chapter 01 (4711)") == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Chapter 01 (4711)"],
+        ["    Points Possible", "", "", "", "", "20"],
+        ["Lovelace, Ada", "", "", "ada", "", "6"],
+        ["bob", "", "", "bob", "", "3.5"],
+        ["cem", "", "", "cem", "", "0"],
+    ]
+
+
+def test_moodle_finds_a_person_by_any_of_three_columns(write: Write) -> None:
+    header, ada, *_ = write("moodle")
+    assert header == [
+        *("Username", "First name", "Last name", "ID number", "Email address"),
+        CHAPTER,
+    ]
+    assert ada == ["ada", "Ada", "Lovelace", "ada", "ada@example.org", "6"]
+
+
+def test_gradescopes_columns_are_those_of_its_own_download(write: Write) -> None:
+    header, ada, bob, cem = write("gradescope")
+    assert ",".join(header) == (
+        "First Name,Last Name,SID,Email,Sections,Total Score,Max Points,Status,Submission ID,"
+        "Submission Time,Lateness (H:M:S),View Count,Submission Count"
+    )
+    begin = ["6", "20", "Graded", "", "2027-02-28 22:10:00 +0000", "00:00:00", "", ""]
+    assert ada == ["Ada", "Lovelace", "ada", "ada@example.org", "", *begin]
+    assert bob[5:11] == ["3.5", "20", "Graded", "", "2027-03-02 01:00:05 +0000", "25:00:05"]
+    assert cem[5:8] == ["", "20", "Missing"]
+
+
+def test_csv_is_nbgraders_own(write: Write) -> None:
+    header, *rows = write("csv")
+    assert header[:4] == ["assignment", "duedate", "timestamp", "student_id"]
+    assert {it[3]: it[-2:] for it in rows}["ada"] == ["6.0", "20.0"]
+
+
+def test_a_file_of_identities_says_who_is_who(write: Write, tmp_path: Path) -> None:
+    file = tmp_path / "who.csv"
+    file.write_text("\ufefflearner,ID,Section\nada,11,A\nbob,12,B\ncem,13,B\n", encoding="utf-8")
+    _, _, ada, bob, _ = write("canvas", identities=file)
+    assert ada == ["Lovelace, Ada", "11", "", "ada", "A", "6"]
+    assert bob[:2] == ["bob", "12"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("learner,ID\nada,11\n", "does not name bob, cem. Nothing was written"),
+        ("learner,ID\nada,11\nada,12\n", "ada stands there twice"),
+        ("learner,ID\nada\n", "its row is not whole"),
+        ("login,ID\nada,11\n", "needs a column `learner` and some of Student, ID,"),
+        ("learner,Mail\nada,11\n", "no others; it has learner, Mail"),
+        ("learner,Section\nada,=1+1\nbob,\ncem,\n", "A spreadsheet runs what begins with"),
+    ],
+)
+def test_a_file_of_identities_that_is_none_writes_nothing(
+    write: Write, graded: School, tmp_path: Path, text: str, words: str
+) -> None:
+    file = tmp_path / "who.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(CourseError, match=words):
+        write("canvas", identities=file)
+    assert not (graded.root / "grades.csv").exists()
+
+
+def test_who_is_not_graded_by_hand_yet_is_named(graded: School) -> None:
+    with graded.gradebook() as book:
+        book.find_submission(CHAPTER, "bob").notebooks[0].grades[0].needs_manual_grade = True
+        book.db.commit()
+    config = nbgrader_config(own=True)
+    file = graded.root / "grades.csv"
+    assert export.export(graded.root, CHAPTER, "moodle", file, config=config) == ["bob"]
+
+
+@pytest.mark.rest
+def test_nbgrader_itself_takes_the_plugin(graded: School) -> None:
+    from nbgrader.apps import ExportApp
+
+    app = ExportApp(config=nbgrader_config(own=True))
+    file = graded.root / "by-nbgrader.csv"
+    plugin = "--exporter=course.grading.export.CanvasExport"
+    app.initialize([plugin, "--to", str(file), "--assignment", CHAPTER])
+    app.start()
+    assert file.read_text(encoding="utf-8").startswith("Student,ID,SIS User ID,SIS Login ID,")

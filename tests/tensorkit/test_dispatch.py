@@ -1,0 +1,218 @@
+"""How a call finds its kernel: the table, kernels and operations of the user's."""
+
+import numpy as np
+import pytest
+
+import tensorkit as tk
+from tensorkit.nn import functional as F
+
+
+@pytest.fixture(autouse=True)
+def _scope():
+    with tk.library.scope(), tk.cuda.simulate():
+        yield
+
+
+def _spy(op, device, compute):
+    """Register ``compute`` for ``op``, and give the list of what it is called with."""
+    calls = []
+
+    def kernel(*args, **options):
+        calls.append((args, options))
+        return compute(*args, **options)
+
+    tk.library.register_kernel(op, device, kernel)
+    return calls
+
+
+def test_a_registered_kernel_computes_on_its_device_and_nowhere_else():
+    calls = _spy(tk.relu, "cuda", lambda x: tk.full_like(x, 7))
+    assert tk.relu(tk.ones(2, device="cuda")).tolist() == [7, 7]
+    assert tk.ones(2, device="cuda").relu().tolist() == [7, 7]
+    assert tk.relu(tk.ones(2)).tolist() == [1, 1]
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", None])
+def test_all_forms_of_an_operation_end_in_its_kernel(device):
+    calls = _spy(tk.add, device, lambda x, y, **_: x - y)
+    x, y = (tk.full((2, 3), n, device=device or "cuda") for n in (5.0, 3.0))
+    results = [x + y, tk.add(x, y), x.add(y), x.clone().add_(y)]
+    z = x.clone()
+    z += y
+    assert all((each == 2).all() for each in [*results, z])
+    assert len(calls) == 5
+
+
+def test_a_kernel_gets_contiguous_operands_of_one_shape_and_dtype():
+    calls = _spy(tk.mul, "cuda", lambda x, y: tk.where(x > y, x, y))
+    x = tk.ones(3, 2, device="cuda").t()
+    _ = x * tk.ones(2, 1, dtype=tk.int64, device="cuda")
+    (a, b), _ = calls[0]
+    assert a.shape == b.shape == (2, 3)
+    assert a.dtype is b.dtype is tk.float32
+    assert a.is_contiguous()
+    assert b.is_contiguous()
+
+
+def test_a_kernel_gets_numbers_and_options_as_they_were_given():
+    calls = _spy(tk.sum, "cpu", lambda x, **options: tk.zeros(2))
+    others = _spy(tk.mul, "cpu", lambda x, y: y if isinstance(y, tk.Tensor) else x.clone())
+    tk.ones(2, 3).sum(1)
+    tk.ones(2) * 2.5
+    assert calls[0][1] == {"dim": 1, "keepdim": False, "dtype": None}
+    assert others[0][0][1] == 2.5
+    assert type(others[0][0][1]) is float
+
+
+def test_what_a_kernel_calls_is_not_recorded_and_its_result_is():
+    seen = []
+    tk.library.register_kernel(tk.relu, "cpu", lambda x: seen.append((x * 2).grad_fn) or x * 2)
+    x = tk.tensor([-1.0, 2.0], requires_grad=True)
+    y = tk.relu(x)
+    assert seen == [None]
+    assert y.grad_fn.name() == "ReluBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1]  # the formula sees the result: [-2, 4]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_gradient_formulas_use_registered_kernels(device):
+    calls = _spy(tk.mul, device, lambda x, y: x + 0)
+    x = tk.tensor([3.0], device=device, requires_grad=True)
+    x.pow(2).sum().backward()
+    assert calls
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_training_with_a_registered_kernel_gives_the_same_numbers(device):
+    def train():
+        tk.manual_seed(0)
+        model = tk.nn.Sequential(tk.nn.Linear(4, 8), tk.nn.ReLU(), tk.nn.Linear(8, 3)).to(device)
+        optimizer = tk.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        x, y = tk.randn(6, 4).to(device), tk.tensor([0, 1, 2, 0, 1, 2]).to(device)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+        return [p.detach().cpu().numpy() for p in model.parameters()]
+
+    expected = train()
+    calls = _spy(tk.relu, device, lambda x: tk.where(x > 0, x, 0.0))
+    for got, want in zip(train(), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert len(calls) == 3
+
+
+def test_scope_ends_what_was_registered_inside():
+    with tk.library.scope():
+        tk.library.register_kernel(tk.relu, "cpu", lambda x: x * 100)
+        tk.library.register_kernel(tk.relu, "cpu", lambda x: x * 200)
+        tk.register_device("mine", lambda: None)
+        assert tk.relu(tk.tensor(1.0)).item() == 200
+    assert tk.relu(tk.tensor(1.0)).item() == 1
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        tk.device("mine")
+
+
+@pytest.mark.parametrize(
+    ("op", "device", "error", "words"),
+    [
+        (tk.matmul, "cpu", TypeError, "matmul is no operation with kernels"),
+        ("relu", "cpu", TypeError, "str is no operation"),
+        (tk.t, "cpu", NotImplementedError, "t is a view"),
+        (tk.relu, "gpu", RuntimeError, "Expected one of cpu, cuda"),
+    ],
+)
+def test_register_kernel_refuses(op, device, error, words):
+    with pytest.raises(error, match=words):
+        tk.library.register_kernel(op, device, lambda x: x)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "words"),
+    [
+        (lambda x: None, TypeError, "a kernel of relu, returned NoneType, not a Tensor"),
+        (lambda x: x, RuntimeError, "returned one of its inputs"),
+        (lambda x: x.cpu(), RuntimeError, "Expected all tensors to be on the same device"),
+    ],
+)
+def test_a_kernel_returns_a_new_tensor_on_its_device(kernel, error, words):
+    tk.library.register_kernel(tk.relu, "cuda", kernel)
+    with pytest.raises(error, match=words):
+        tk.relu(tk.ones(2, device="cuda"))
+
+
+def test_an_error_of_a_kernel_passes_as_it_is():
+    def kernel(x):
+        raise ValueError("mine")
+
+    tk.library.register_kernel(tk.relu, "cpu", kernel)
+    with pytest.raises(ValueError, match=r"^mine$"):
+        tk.relu(tk.ones(2))
+
+
+# Operations of the user's
+
+
+def _cube(**options):
+    return tk.library.custom_op("mine::cube", lambda x, n=3: x**n, mutates_args=(), **options)
+
+
+def test_a_custom_operation_is_refused_by_name_where_it_has_no_kernel():
+    cube = _cube(device_types="cpu")
+    assert cube(tk.tensor(2.0)).item() == 8
+    with pytest.raises(NotImplementedError) as caught:
+        cube(tk.ones(2, device="cuda"))
+    assert "Could not run 'mine::cube' with arguments from the 'CUDA' backend" in str(caught.value)
+    assert 'tk.library.register_kernel(cube, "cuda", f)' in str(caught.value)
+    cube.register_kernel("cuda")(lambda x, n: x * 0)
+    assert cube(tk.ones(2, device="cuda")).tolist() == [0, 0]
+
+
+def test_a_kernel_for_a_device_comes_before_the_default():
+    cube = _cube()
+    tk.library.register_kernel(cube, "cuda", lambda x, n: x + n)
+    assert cube(tk.tensor(2.0), n=2).item() == 4
+    assert cube(tk.tensor(2.0, device="cuda"), n=2).item() == 4
+    assert cube(tk.tensor(3.0, device="cuda")).item() == 6
+
+
+def test_a_custom_operation_with_its_gradient_passes_gradcheck():
+    cube = _cube()
+    tk.library.register_autograd(
+        cube,
+        lambda ctx, g: (g * ctx.n * ctx.saved_tensors[0] ** (ctx.n - 1), None),
+        setup_context=lambda ctx, inputs, output: (
+            ctx.save_for_backward(inputs[0]),
+            setattr(ctx, "n", inputs[1]),
+        ),
+    )
+    x = tk.tensor([0.5, 2.0], dtype=tk.float64, requires_grad=True)
+    assert tk.autograd.gradcheck(lambda x: cube(x, 2), x)
+    assert tk.autograd.gradcheck(cube, x)
+
+
+def test_backward_through_a_custom_operation_without_a_formula_is_refused():
+    y = _cube()(tk.ones(2, requires_grad=True))
+    with pytest.raises(RuntimeError, match="mine::cube but no autograd formula was registered"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: tk.library.custom_op("cube", abs, mutates_args=()), ValueError, "mine::cube"),
+        (
+            lambda: tk.library.custom_op("a::b", abs, mutates_args=("x",)),
+            NotImplementedError,
+            "returns new tensors",
+        ),
+        (lambda: tk.library.register_autograd(tk.relu, abs), TypeError, "not relu"),
+        (lambda: _cube()(), TypeError, "mine::cube.*missing"),
+    ],
+)
+def test_custom_operations_refuse(make, error, words):
+    with pytest.raises(error, match=words):
+        make()

@@ -1,0 +1,377 @@
+"""Kernels in Python: what they compute, what is refused, what is noticed, what is counted."""
+
+import importlib.util
+import itertools
+import linecache
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import tensorkit as tk
+from course.exercises import ch12_kernels
+from tensorkit import cuda
+from tensorkit.cuda.cupy_backend import missing
+from tensorkit.cuda.kernel_run import Memory
+from tensorkit.errors import KernelError
+
+_numbers = itertools.count()
+
+
+def kernel_of(text):
+    """The kernel that a text defines, as a cell of a notebook would."""
+    file = f"<kernel {next(_numbers)}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    names = {"cuda": cuda, "tk": tk, "math": math, "OUTSIDE": tk.ones(2), "SIZE": 8}
+    exec(compile(text, file, "exec"), names)
+    return names["k"]
+
+
+def body(*lines, parameters="x, out, n"):
+    return kernel_of("\n    ".join([f"@cuda.kernel\ndef k({parameters}):", *lines]) + "\n")
+
+
+@pytest.fixture
+def device():
+    """Every test on a device of its own, the seed of the threads' order included."""
+    tk.manual_seed(0)
+    with cuda.simulate():
+        yield "cuda"
+
+
+GRID = "i = cuda.grid(1)"
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 100])
+@pytest.mark.parametrize(("blocks", "threads"), [(1, 1), (3, 7), (4, 64)])
+def test_every_element_is_computed_once_whatever_the_launch(device, n, blocks, threads):
+    step = "cuda.gridDim.x * cuda.blockDim.x"
+    k = body(f"for i in range(cuda.grid(1), n, {step}):", "    out[i] = x[i] * 2.0 + i")
+    x = tk.rand(n)
+    out = tk.full((n,), -1.0, device=device)
+    launch = k[blocks, threads](x.cuda(), out, n)
+    assert np.array_equal(out.cpu().numpy(), (x * 2 + tk.arange(n)).numpy())
+    assert launch.counts.loads == launch.counts.stores == n == launch.least.loads
+
+
+def test_a_kernel_in_two_dimensions_writes_through_views(device):
+    k = body("j, i = cuda.grid(2)", "if i < n and j < n:", "    out[i, j] = x[j, i]")
+    x, out = tk.rand(5, 5), tk.zeros(8, 8, device=device)
+    k[(2, 3), (3, 2)](x.cuda().T, out[1:6, 2:7], 5)
+    assert (out.cpu()[1:6, 2:7] == x).all()
+    assert out.sum().item() == pytest.approx(x.sum().item(), rel=1e-6)
+
+
+def test_a_launch_is_a_write_and_is_noticed_by_autograd(device):
+    k = body(GRID, "x[i] = 1.0", parameters="x")
+    x = tk.rand(4, device=device)
+    w = tk.rand(4, device=device, requires_grad=True)
+    loss = (w * x).sum()
+    k[1, 4](x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        k[1, 4](w)
+    with pytest.raises(TypeError, match="requires grad, and autograd does not see"):
+        k[1, 4](w * 1)
+
+
+# Refused when it is defined
+
+REFUSED = {
+    "return x[0]": "a kernel returns nothing",
+    "print(x[0])": "a thread cannot print",
+    "values = [0, 1]": "a thread has no lists",
+    "values = [j for j in range(3)]": "a thread has no lists",
+    "total = OUTSIDE[0]": "OUTSIDE is no tensor among the arguments",
+    "total = OUTSIDE": "OUTSIDE is no number and no argument",
+    "k[1, 1](x, out, n)": "no function that both devices have",
+    "k(x, out, n)": "a kernel does not call itself",
+    "total = round(2.5)": r"round\(\) is no function",
+    "total = x.sum()": r"x.sum\(\) is no function",
+    "total = x[0:2]": "a thread works on single elements",
+    "if 0 < n < 3: out[0] = 1.0": "one comparison at a time",
+    "for value in x: out[0] = value": "a loop goes over a range",
+    "a = b = 0.0": "one name is assigned at a time",
+    "a, b = 0.0, 1.0": "one name is assigned at a time",
+    "n = 3": "n keeps its value",
+    "x[0]": "computes a value and keeps it nowhere",
+    "total: float = 0.0": "no annotations",
+    "text = 'a'": "a kernel computes with numbers",
+    "y = x": "x is an array",
+    "z = 1.0 @ 2.0": "`@` is for tensors",
+    "assert n": "`assert` is not understood",
+    "import math": "`import` is not understood",
+    "with cuda.simulate(): out[0] = 1.0": "`with` is not understood",
+    "i = cuda.grid(3)": "cuda.grid is not used like this",
+    "i = cuda.threadIdx": "stands here without its use",
+    "i = cuda.threadIdx.z": "is no number and no argument",
+    "s = cuda.shared(n, tk.float32)": "constant sizes",
+    "if n: s = cuda.shared(8, tk.float32)": "outside of if and loops",
+    "s = cuda.shared((200, 100), tk.float32)": "more than the 49,152 bytes",
+    "out[0] = undefined": "undefined is no number and no argument",
+    "cuda.atomic_add(out, 0)": "atomic_add is not used like this",
+    "out[0, 0, 0] = 1.0": "an index has two parts",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_the_devices_do_not_both_understand_is_refused_with_its_line(line):
+    with pytest.raises(KernelError, match=REFUSED[line]) as raised:
+        body("total = 0.0", line, "out[1] = x[1]")
+    assert raised.value.line == 4 or "49,152" in REFUSED[line]
+    assert "\nTry: " in str(raised.value)
+
+
+@pytest.mark.parametrize("line", ["try:", "while n > 0:"])
+def test_what_stands_in_two_lines_is_refused_too(line):
+    end = "    break" if "while" in line else "    out[0] = 1.0\n    except ValueError: pass"
+    with pytest.raises(KernelError, match=r"catches no exceptions|`break` is not"):
+        body(line, end)
+
+
+def test_parameters_are_plain():
+    with pytest.raises(KernelError, match="no defaults"):
+        body("x[0] = 1.0", parameters="x, n=3")
+
+
+# Refused when it is launched
+
+K = body("cuda.atomic_add(out, 0, x[0] + n)")
+
+
+def tensors():
+    return tk.ones(2, device="cuda"), tk.zeros(2, device="cuda")
+
+
+LAUNCHES = {
+    "no blocks": (lambda x, out: K[0, 32](x, out, 1), ValueError, "at least one"),
+    "negative": (lambda x, out: K[1, -1](x, out, 1), ValueError, "at least one"),
+    "a float": (lambda x, out: K[1.0, 32](x, out, 1), TypeError, "no integer"),
+    "one size": (lambda x, out: K[32](x, out, 1), TypeError, "two sizes"),
+    "no sizes": (lambda x, out: K(x, out, 1), TypeError, "blocks and threads are missing"),
+    "three sizes": (lambda x, out: K[(1, 1, 1), 1](x, out, 1), TypeError, "no pair"),
+    "too many threads": (lambda x, out: K[1, 1025](x, out, 1), RuntimeError, "invalid config"),
+    "too few arguments": (lambda x, out: K[1, 1](x, out), TypeError, "takes 3 arguments but 2"),
+    "of the host": (lambda x, out: K[1, 1](x.cpu(), out, 1), RuntimeError, "x is on cpu"),
+    "no tensor": (lambda x, out: K[1, 1](1.0, out, 1), TypeError, "x must be Tensor, not float"),
+    "no number": (lambda x, out: K[1, 1](x, out, x), TypeError, "n is a number here"),
+    "dimensions": (
+        lambda x, out: K[1, 1](x[None], out, 1),
+        TypeError,
+        "1 dimensions, and it has 2",
+    ),
+    "float64": (lambda x, out: K[1, 1](x.double(), out, 1), RuntimeError, "float64"),
+    "int64 atomics": (lambda x, out: K[1, 1](x, out.long(), 1), RuntimeError, "int32"),
+    "floats in integers": (lambda x, out: K[1, 1](x, out, 1), KernelError, "given|gives"),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_wrong_launch_is_refused_with_the_repair(device, name):
+    launch, kind, words = LAUNCHES[name]
+    if name == "floats in integers":
+        k = body("total = 0", "total += x[0]", "out[0] = total + n")
+        launch = lambda x, out: k[1, 1](x, out, 1)  # noqa: E731
+    with pytest.raises(kind, match=words) as raised:
+        launch(*tensors())
+    assert "\nTry: " in str(raised.value)
+
+
+def test_words_of_kernels_mean_nothing_outside():
+    for use in (lambda: cuda.grid(1), lambda: cuda.threadIdx.x, cuda.syncthreads):
+        with pytest.raises(KernelError, match="within a kernel only"):
+            use()
+
+
+# Noticed while it runs
+
+SHARED = ("s = cuda.shared(SIZE, tk.float32)", "t = cuda.threadIdx.x")
+WRONG = {
+    "outside": ([GRID, "out[i] = x[i]"], (2, 8), "reaches x"),
+    "negative": ([GRID, "out[i] = x[i - 1]"], (1, 8), r"x\[-1\].*outside"),
+    "a sum": ([GRID, "out[0] += x[i]"], (1, 8), "two threads touch out"),
+    "a sum of blocks": ([GRID, "out[0] += x[i]"], (8, 1), "two blocks touch out"),
+    "atomic and plain": (
+        [GRID, "cuda.atomic_add(out, 0, x[i])", "out[i] = out[0]"],
+        (1, 8),
+        "races",
+    ),
+    "no barrier": ([*SHARED, "s[t] = x[t]", "out[t] = s[7 - t]"], (1, 8), "two threads touch s"),
+    "too late a barrier": (
+        [*SHARED, "for r in range(2):", "    s[t] = x[t]", "    cuda.syncthreads()",
+         "    out[t] = s[7 - t]"],
+        (1, 8), "two threads touch s",
+    ),
+    "in an if": (
+        [GRID, "if i < n - 3:", "    cuda.syncthreads()", "out[i] = x[i]"],
+        (1, 8),
+        "not all threads of a block reach a barrier",
+    ),
+    "two barriers": (
+        [GRID, "if i < 4:", "    cuda.syncthreads()", "else:", "    cuda.syncthreads()",
+         "out[i] = x[i]"],
+        (1, 8), "waits in line",
+    ),
+    "unwritten": ([*SHARED, "out[t] = s[t]"], (1, 8), r"before any thread has written it"),
+    "unwritten in the next block": (
+        [*SHARED, "if cuda.blockIdx.x == 0:", "    s[t] = 1.0", "out[cuda.grid(1)] = s[t]"],
+        (2, 4), "before any thread has written it",
+    ),
+    "half an index": ([GRID, "out[i / 2] = x[i]"], (1, 2), "whole number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_gpu_would_hide_raises_in_whatever_order_the_threads_run(device, name, seed):
+    lines, (blocks, threads), words = WRONG[name]
+    x, out = tk.ones(8, device=device), tk.zeros(8, device=device)
+    k = body(*lines)
+    tk.manual_seed(seed)
+    with pytest.raises(KernelError, match=words) as raised:
+        k[blocks, threads](x, out, 8)
+    assert raised.value.line >= 3
+    assert raised.value.threads
+    assert f"line {raised.value.line}: " in str(raised.value)
+
+
+RIGHT = {
+    "atomics": [GRID, "cuda.atomic_add(out, 0, x[i])"],
+    "barriers": [*SHARED, "s[t] = x[t]", "cuda.syncthreads()", "out[t] = s[7 - t]"],
+    "its own element twice": [GRID, "out[i] = x[i]", "out[i] += 1.0"],
+    "all read one": [GRID, "out[i] = x[0]"],
+    "a loop of all threads": [
+        GRID,
+        "for r in range(3):",
+        "    cuda.syncthreads()",
+        "out[i] = x[i]",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_ordered_does_not_raise(device, name):
+    body(*RIGHT[name])[1, 8](tk.ones(8, device=device), tk.zeros(8, device=device), 8)
+
+
+def test_nothing_is_left_of_a_launch_that_was_interrupted(device, monkeypatch):
+    k = body(*RIGHT["barriers"])
+    x, out = tk.arange(8.0, device=device), tk.zeros(8, device=device)
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Memory, "__setitem__", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            k[1, 8](x, out, 8)
+    with pytest.raises(KernelError, match="within a kernel only"):
+        cuda.grid(1)
+    k[1, 8](x, out, 8)
+    assert out.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_a_race_names_threads_element_and_repair(device):
+    with pytest.raises(KernelError) as raised:
+        body(GRID, "out[0] += x[i]")[1, 8](tk.ones(8, device=device), tk.zeros(1).cuda(), 8)
+    error = raised.value
+    assert (error.line, error.block, error.threads) == (4, (0, 0), ((0, 0), (1, 0)))
+    assert error.element == (0,)
+    assert str(error).endswith("Try: cuda.atomic_add(out, 0, x[i])")
+
+
+# Counted
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 32, 33])
+def test_transactions_are_the_pieces_of_128_bytes(device, step):
+    k = body(GRID, "value = x[i * n]", parameters="x, n")
+    launch = k[1, 32](tk.zeros(32 * step, device=device), step)
+    assert launch.counts.transactions == len({4 * step * i // 128 for i in range(32)})
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 16, 32, 33])
+def test_bank_conflicts_are_further_words_of_one_bank(device, step):
+    k = body("s = cuda.shared(1057, tk.float32)", "s[cuda.threadIdx.x * n] = 1.0", parameters="n")
+    words = [step * i % 32 for i in range(32)]
+    expected = max(words.count(it) for it in words) - 1
+    assert k[1, 32](step).counts.bank_conflicts == expected
+
+
+def test_idle_threads_are_those_of_a_warp_that_others_wait_for(device):
+    k = body(GRID, "if i % 2 == 0:", "    out[i] = 1.0", parameters="out")
+    assert k[1, 40](tk.zeros(40, device=device)).counts.idle_threads == 20
+
+
+def test_the_profile_shows_launches_with_their_lines_and_the_least(device):
+    k = body(*RIGHT["barriers"])
+    with cuda.profile() as profile:
+        k[1, 8](tk.ones(8, device=device), tk.zeros(8, device=device), 8)
+    shown = repr(profile).splitlines()
+    assert "k[1, 8](tk.ones(8, device=device)" in shown[1]
+    assert shown[1].split()[-6:] == ["(8)", "2", "(2)", "0", "0", "1"]
+
+
+# On a GPU
+
+OF_THE_CHAPTER = {
+    name: value for name, value in vars(ch12_kernels).items() if type(value) is cuda.Kernel
+}
+needs_cupy = pytest.mark.skipif(
+    importlib.util.find_spec("cupy") is None, reason="needs CuPy: pip install cupy-cuda12x"
+)
+
+
+@needs_cupy
+@pytest.mark.parametrize("name", OF_THE_CHAPTER)
+def test_cupy_makes_cuda_of_the_kernels_of_the_chapter(name):
+    """CuPy can be asked for the text in CUDA's language without a GPU."""
+    import cupy
+    from cupyx import jit
+    from cupyx.jit import _compile, _cuda_types
+
+    source = OF_THE_CHAPTER[name].source
+    text, file = source.for_cupy(), f"<{name}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    names = {"jit": jit, "numpy": np, "cupy": cupy}
+    exec(compile(text, file, "exec"), names)
+    kinds = [
+        _cuda_types.CArray(np.dtype("f"), source.arrays[it], True, False)
+        if it in source.arrays
+        else _cuda_types.Scalar(np.int64)
+        for it in source.parameters
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = _compile.transpile(
+            names[source.name], ['extern "C"', "__global__"], "cuda", tuple(kinds), _cuda_types.void
+        )
+    assert f"__global__ void {name}(" in made.code
+    assert made.code.count("__shared__") == len(source.shared)
+
+
+def test_a_gpu_is_given_no_names_but_cupys():
+    text = body(*SHARED, "s[t] = math.exp(x[t]) + SIZE", "out[cuda.grid(1)] = abs(s[0])").source
+    known = {"jit", "numpy", "cupy", "x", "out", "n", "s", "t", "k"}
+    code = compile(text.for_cupy(), "k", "exec").co_consts[0]
+    assert {*code.co_names, *code.co_varnames} - known <= {
+        *("shared_memory", "float32", "int64", "threadIdx", "blockIdx", "blockDim", "exp", "abs"),
+        "x",
+    }
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+@pytest.mark.parametrize("id", ["grid-stride", "tree-sum", "tiled-matmul", "softmax-rows"])
+def test_a_kernel_of_the_chapter_gives_on_the_gpu_what_it_gives_on_the_simulated_one(id):
+    from course.notebook.exercise import Draw, load
+
+    it = load()[id]
+    for given in it.cases(Draw(id)):
+        blocks, threads, *values = given.args
+        expected = it.expected(*given.args)
+        moved = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
+        if blocks and 0 not in np.shape(expected):
+            found = it.reference[blocks, threads](*moved)[3][it.filled].cpu()
+            assert np.allclose(found.numpy(), expected.numpy(), rtol=1e-5), given.label
