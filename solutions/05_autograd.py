@@ -349,6 +349,29 @@ viz.backward(loss, naive=True)
 # its whole sum, so the first gradient is passed on twice. You could pass on only the new gradient;
 # then the sums are right. But a node that is used twice still runs twice, and so do all nodes after
 # it. With twenty such nodes in a row, the last one runs a million times.
+#
+# The next exercise looks for the right order. Its graph is a dictionary: from the name of each node
+# to a list of its inputs. To go through a graph, let a function call itself for every input. It has
+# to remember the nodes that it has met, or it comes to some of them twice.
+
+# %%
+graph = {"loss": ["a", "b"], "b": ["a"], "a": []}
+met = []
+
+
+def visit(node):
+    if node not in met:
+        met.append(node)
+        for source in graph[node]:
+            visit(source)
+
+
+visit("loss")
+print(met)
+
+# %% [markdown]
+# This walk reaches every node once, but `a` comes before `b`, which uses `a`. It notes a node when
+# it arrives there. When else could it note the node?
 
 # %% exercise="backward-order"
 

@@ -58,8 +58,8 @@ def _a_limit_for_float32(x: tk.Tensor) -> tk.Tensor:
     answer=softplus,
     stub=_overflows,
     points=0,
-    difficulty=3,
-    minutes=7,
+    difficulty=4,
+    minutes=10,
     further=True,
 )
 class Softplus(Exercise):

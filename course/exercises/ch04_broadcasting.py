@@ -295,7 +295,7 @@ def _distances_and_places(points: tk.Tensor, centres: tk.Tensor) -> Any:
     kind="complete",
     points=5,
     difficulty=4,
-    minutes=10,
+    minutes=12,
 )
 class NearestCentre(Exercise):
     """The nearest centre

@@ -181,7 +181,7 @@ def _accumulated(x: tk.Tensor, w: tk.Tensor) -> Any:
     "gradient-penalty",
     answer=penalty_gradient,
     stub=_slope_without_history,
-    points=5,
+    points=6,
     difficulty=4,
     minutes=9,
 )
@@ -290,7 +290,7 @@ def _half_of_it(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return upstream * (1 - out)
 
 
-@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=4, difficulty=3, minutes=8)
+@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=2, difficulty=2, minutes=6)
 class SigmoidGradient(Exercise):
     """A formula that can be differentiated
 
@@ -624,9 +624,9 @@ def _graph_not_recorded(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
     answer=hessian_vector,
     stub=_hessian_vector_program,
     kind="complete",
-    points=5,
+    points=6,
     difficulty=4,
-    minutes=8,
+    minutes=9,
 )
 class HessianVector(Exercise):
     """A Hessian times a vector, without the Hessian

@@ -58,7 +58,7 @@ def _through_a_list(t: tk.Tensor) -> Any:
     return np.array(t.tolist())
 
 
-@exercise("as-array", answer=as_array, points=4, difficulty=2, minutes=5)
+@exercise("as-array", answer=as_array, points=3, difficulty=2, minutes=5)
 class AsArray(Exercise):
     """From anywhere to NumPy
 
@@ -421,7 +421,7 @@ def _others_left_out(batch: Any, device: str) -> Any:
     answer=to_device,
     stub=_device_program,
     kind="complete",
-    points=6,
+    points=7,
     difficulty=4,
     minutes=10,
 )
