@@ -18,7 +18,7 @@
 # one line and average the predictions of several models.
 #
 # **Time and difficulty.** Reading takes about 25 minutes. The core exercises take about 35 minutes;
-# they are easy to middling, 1 to 3 of 5. Exercises marked *further* can wait; they give no points.
+# they are easy to medium, 1 to 3 of 5. Exercises marked *further* can wait; they give no points.
 
 # %%
 import tensorkit as tk

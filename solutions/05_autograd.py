@@ -350,28 +350,10 @@ viz.backward(loss, naive=True)
 # then the sums are right. But a node that is used twice still runs twice, and so do all nodes after
 # it. With twenty such nodes in a row, the last one runs a million times.
 #
-# The next exercise looks for the right order. Its graph is a dictionary: from the name of each node
-# to a list of its inputs. To go through a graph, let a function call itself for every input. It has
-# to remember the nodes that it has met, or it comes to some of them twice.
-
-# %%
-graph = {"loss": ["a", "b"], "b": ["a"], "a": []}
-met = []
-
-
-def visit(node):
-    if node not in met:
-        met.append(node)
-        for source in graph[node]:
-            visit(source)
-
-
-visit("loss")
-print(met)
-
-# %% [markdown]
-# This walk reaches every node once, but `a` comes before `b`, which uses `a`. It notes a node when
-# it arrives there. When else could it note the node?
+# Here is a way to find a reverse topological order. First find all nodes that can be reached from
+# the root, and count for each node how often the others use it as an input. Then begin with the
+# root. Each time that a node runs, subtract 1 from the count of each of its inputs. A node whose
+# count has become 0 has all its gradients, so it can run next.
 
 # %% exercise="backward-order"
 

@@ -27,8 +27,9 @@
 # %%
 import numpy as np
 
+import course.engine as engine
 import tensorkit as tk
-from course import check, engine, hint, progress, solution
+from course import check, hint, progress, solution
 from course.engine import grad_mode, no_grad, numbers
 from course.engine.assembly import assemble, tensor_with
 from tensorkit import explain, viz
@@ -229,7 +230,8 @@ print(y, x.grad)
 
 # %% [markdown]
 # **What to notice.** The walk knows no operation. What it needs to know stands in the tensors:
-# inputs, a formula, a number.
+# inputs, a formula, a number. After `x + y` both leaves may hold the same tensor as their `grad`. So
+# write into weights and never into a gradient; PyTorch gives each leaf a copy of its own.
 
 # %% [markdown]
 # ## Step 5: a stale value
@@ -515,15 +517,15 @@ viz.graph(x * w + x)
 # | In your engine | In tensorkit |
 # |---|---|
 # | `lambda g: (g * other, g * self)` | `mul.grad(input=..., other=...)`, one for each input |
-# | `max(arrived, key=...)` | `heappop(waiting)`, which finds the youngest faster |
+# | `max(arrived, key=...)` | `heappop(self.waiting)`, of what `heappush` put there in `deliver` |
 # | `arrived[source] + part` | `have + value` in `deliver` |
 # | `part.unbroadcast(shape)` | `self._as_needed(value, model)` in `deliver` |
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
-from tensorkit.autograd.engine import _Run, backward_order
+from tensorkit.autograd.engine import _Run
 
-explain.source(tk.mul, backward_order, _Run.deliver)
+explain.source(tk.mul, _Run.deliver)
 
 # %% [markdown]
 # **A question.** The second gradient is not added into the first: `have + value` makes a new array.

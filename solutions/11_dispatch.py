@@ -303,6 +303,44 @@ for name, times in count.names.most_common(4):
 # memory, and records programs to compile them.
 
 # %% [markdown]
+# ## Fewer launches
+#
+# Each operation on a GPU is a launch of its own: it reads its argument from memory and writes its
+# result there. In a chain of operations element by element nobody needs the values in between. To
+# **fuse** them means to compute the chain in one launch. A mode can do that: it sees every operation
+# before it runs.
+#
+# The course has a kernel that computes several operations in one launch, `one_launch`. It writes
+# into a tensor that is there already; `tk.empty_like` makes one whose values are not set. How such a
+# kernel is written comes in chapter 12.
+
+# %%
+from course.engine.fusing import FUSABLE, one_launch
+
+print(*FUSABLE)
+with tk.cuda.simulate(), tk.cuda.record() as by_one:
+    x = tk.tensor([1.0, 4.0], device="cuda")
+    out = tk.empty_like(x)
+    one_launch(["sqrt", "neg", "exp"], x, out)
+print(out)
+
+# %% [markdown]
+# The same by three operations, and both beside each other. The times are those of the simulated
+# device, a model:
+
+# %% role="show"
+with tk.cuda.simulate(), tk.cuda.record() as by_three:
+    x = tk.tensor([1.0, 4.0], device="cuda")
+    out = x.sqrt().neg().exp()
+viz.timeline(by_three, by_one)
+
+# %% exercise="fused-chain"
+
+# %% [markdown]
+# **What to notice.** Fusing needs somebody who looks ahead. Eager libraries compute at once, so they
+# cannot; `torch.compile` records a program by a mode such as yours, and then fuses.
+
+# %% [markdown]
 # ## A device of your own
 #
 # A device is an entry of another table: a name, and a function that finds its **backend**;

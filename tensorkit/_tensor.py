@@ -28,7 +28,7 @@ from tensorkit.autograd.recording import origin_of
 from tensorkit.base import TensorBase
 from tensorkit.creation import cuda_array_interface
 from tensorkit.devices import CPU, as_device, cuda_device
-from tensorkit.dispatch_mode import seen_by_modes
+from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import (
     AutogradError,
@@ -363,13 +363,14 @@ class Tensor(Methods):
     register_hook = hooks.register_hook
     register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
 
-    @seen_by_modes
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.
 
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
+        if state.modes:
+            return through_modes(Tensor.detach, (self,), {}, records=True)
         result = base.new(self._array)
         result._storage = self._storage or base.storage_of(self)
         result._offset = self._offset

@@ -18,7 +18,7 @@ from tensorkit.autograd.node import record as record_fully
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition, unpacked
 from tensorkit.devices import backend_of, is_array
-from tensorkit.dispatch_mode import refuse_answer, through_modes
+from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
 from tensorkit.errstate import silently
 from tensorkit.ops.arguments import promoted
@@ -45,37 +45,33 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return on_arrays(definition, *tensors, *others, **named)
     explainer.need_tensors(definition, values)
-    calls = state.trace
-    trace = None if calls is None else Trace(calls, definition.call, tensors)
+    trace = Trace(definition.call, tensors)
     if state.modes:
         found = through_modes(definition.call, args, options, records=False)
-        several = found if definition.outputs is not None else (found,)
-        if not all(isinstance(each, TensorBase) for each in several):
-            raise refuse_answer(definition.call, found)
         tensors = list(together(*tensors))
     else:
         tensors = list(together(*tensors))
         values.update(zip(definition.inputs, tensors, strict=True))
         found = _computed(definition, values, tensors, others, named, trace)
-    result = finish(definition, found, (*tensors, *others), named)
-    if trace is not None:
-        trace.result = result
-    return result
+    trace.result = finish(definition, found, (*tensors, *others), named)
+    return trace.result
 
 
 class Trace:
-    """What the layers did with a call, for ``explain.dispatch``; noted if ``state.trace`` is on."""
+    """What the layers did with a call, which ``explain.dispatch`` reads in ``state.trace``."""
 
     dtype: Any = None  # that promotion computes in; None where the operation does not promote
     device: Any = None
     kernel: Any = None
     result: Any = None
 
-    def __init__(self, calls: list[Any], operation: Any, tensors: list[Any]) -> None:
+    def __init__(self, operation: Any, tensors: list[Any]) -> None:
         self.operation, self.tensors, self.modes = operation, tensors, state.modes
+        if state.trace is None:
+            return
         # a part of another call: that one has no result yet
-        self.is_part = any(it.result is None and it.modes == self.modes for it in calls)
-        calls.append(self)
+        self.is_part = any(it.result is None and it.modes == self.modes for it in state.trace)
+        state.trace.append(self)
 
 
 @overridable
@@ -110,7 +106,7 @@ def _computed(
     tensors: list[Any],
     others: list[Any],
     named: dict[str, Any],
-    trace: Trace | None,
+    trace: Trace,
 ) -> Any:
     """What the kernel gives: the layers of promotion and device."""
     backend = next(x for x in tensors if isinstance(x, TensorBase)).device.backend
@@ -125,8 +121,7 @@ def _computed(
         explainer.refuse(definition, values)
         arrays = [None if x is None else x._array for x in tensors]
     kernel = find_kernel(definition.kernels, definition.name, backend.kind)
-    if trace is not None:
-        trace.dtype, trace.device, trace.kernel = dtype, backend.device, kernel
+    trace.dtype, trace.device, trace.kernel = dtype, backend.device, kernel
     kernel = partial(kernel, backend.xp)
     try:
         return silently(_counted_as_vector, definition, kernel, arrays, others, named)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from tensorkit.autograd.grad_mode import state
+from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
 from tensorkit.errstate import silent
 
@@ -42,19 +43,12 @@ class DispatchMode:
     """
 
     def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: tuple[type, ...], args: Any = (), kwargs: Any = None
     ) -> Any:
         """What a call of ``func`` gives."""
-        raise NotImplementedError(
-            message(
-                f"{type(self).__name__} needs a method __torch_dispatch__",
-                repair="def __torch_dispatch__(self, func, types, args=(), kwargs=None): ...",
-            )
-        )
+        first = f"{type(self).__name__} needs a method __torch_dispatch__"
+        repair = "def __torch_dispatch__(self, func, types, args=(), kwargs=None): ..."
+        raise NotImplementedError(message(first, repair=repair))
 
     def __enter__(self) -> Self:
         state.modes = (*state.modes, self)
@@ -67,26 +61,23 @@ class DispatchMode:
         silent.open()
 
 
-def through_modes(func: Callable[..., Any], args: Any, kwargs: Any, *, records: bool) -> Any:
-    """What the innermost mode makes of a call; ``records``: whether ``func`` does so itself."""
+def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
+    """What the innermost mode makes of a call; ``records``: whether ``func`` does so itself.
+
+    TypeError if it gives something else than tensors for an operation that is recorded afterwards.
+    """
     modes, grad = state.modes, state.grad
     state.modes, state.grad = modes[:-1], grad and records
     try:
-        return modes[-1].__torch_dispatch__(func, (), args, kwargs)
+        found = modes[-1].__torch_dispatch__(func, (), args, kwargs)
     finally:
         state.modes, state.grad = modes, grad
-
-
-def refuse_answer(func: Any, answer: object) -> TypeError:
-    """The error of a mode that has not given a tensor for an operation."""
-    mode = type(state.modes[-1]).__name__
-    return TypeError(
-        message(
-            f"{mode}.__torch_dispatch__ returned {type_name(answer)} for {func.__name__}, "
-            "not a Tensor",
-            repair="return func(*args, **(kwargs or {}))",
-        )
-    )
+    for each in found if isinstance(found, tuple) else (found,):
+        if not (records or isinstance(each, TensorBase)):
+            mode = f"{type(modes[-1]).__name__}.__torch_dispatch__ returned {type_name(each)}"
+            first = f"{mode} for {func.__name__}, not a Tensor"
+            raise TypeError(message(first, repair="return func(*args, **(kwargs or {}))"))
+    return found
 
 
 def seen_by_modes(function: _Function) -> _Function:

@@ -23,7 +23,7 @@ from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import Device, get_default_device, is_array, refuse_mix
 from tensorkit.dispatch_layers import Trace, find_kernel, registered
-from tensorkit.dispatch_mode import refuse_answer, through_modes
+from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import silent
 
@@ -51,51 +51,30 @@ def register_kernel(
     """
     if func is None:
         return functools.partial(register_kernel, op, device_types)
-    kinds = (
-        [device_types] if device_types is None or isinstance(device_types, str) else device_types
-    )
-    names = ["default" if kind is None else Device(kind).type for kind in kinds]
-    definition = getattr(op, "definition", None)
-    if definition is None and not isinstance(op, CustomOp):
-        name = getattr(op, "__name__", type_name(op))
-        raise TypeError(
-            message(
-                f"register_kernel(): {name} is no operation with kernels",
-                "Functions made of other operations have none of their own.",
-                repair=f"tk.explain.dispatch({name}, ...)    # names the operations",
-            )
-        )
-    if definition is not None and definition.view:
-        raise NotSupportedError(f"{definition.name} is a view: nothing is computed")
-    for name in names:
-        _register(op if definition is None else definition, name, func)
+    definition, name = getattr(op, "definition", op), getattr(op, "__name__", type_name(op))
+    if not hasattr(definition, "kernels"):
+        details = "Functions made of other operations have none of their own."
+        repair = f"tk.explain.dispatch({name}, ...)    # names the operations"
+        first = f"register_kernel(): {name} is no operation with kernels"
+        raise TypeError(message(first, details, repair=repair))
+    is_custom = definition is op
+    if not is_custom and definition.view:
+        raise NotSupportedError(f"{name} is a view: nothing is computed")
+    kernel = func if is_custom else _on_tensors(name, func)
+    kinds = device_types if isinstance(device_types, (tuple, list)) else (device_types,)
+    for kind in ["default" if it is None else Device(it).type for it in kinds]:
+        closes = not is_custom and kind in ("cpu", "default")  # the direct path has its kernel
+        _undo.append((definition.kernels, kind, definition.kernels.get(kind), kernel, closes))
+        definition.kernels[kind] = kernel
+        registered.extend([] if is_custom else [kernel])
+        if closes:
+            silent.close()
     return func
 
 
-def _register(owner: Any, device: str, func: Kernel) -> None:
-    is_own = isinstance(owner, CustomOp)
-    kernel = func if is_own else _on_tensors(owner.name, func)
-    before = owner.kernels.get(device)
-    owner.kernels[device] = kernel
-    closes = not is_own and device in ("cpu", "default")
-    if not is_own:
-        registered.append(kernel)
-    if closes:
-        silent.close()
-
-    def undo() -> None:
-        owner.kernels[device] = before
-        if before is None:
-            del owner.kernels[device]
-        if not is_own:
-            registered.remove(kernel)
-        if closes:
-            silent.open()
-
-    _undo.append(undo)
-
-
-_undo: list[Callable[[], None]] = []
+# The table, the kind of device, what stood there, what stands there, and whether that has closed
+# the direct path: of each registration.
+_undo: list[tuple[dict[str, Kernel], str, Kernel | None, Kernel, bool]] = []
 
 
 @contextmanager
@@ -107,39 +86,43 @@ def scope() -> Iterator[None]:
     >>> tk.relu(tk.tensor(2.))
     tensor(2.)
     """
-    n, kinds, modes = len(_undo), dict(devices._kinds), state.modes
+    n, kinds, n_modes = len(_undo), dict(devices._kinds), len(state.modes)
     try:
         yield
     finally:
         while len(_undo) > n:
-            _undo.pop()()
+            kernels, kind, before, kernel, closes = _undo.pop()
+            registered[:] = [it for it in registered if it is not kernel]
+            kernels.pop(kind)
+            if before is not None:
+                kernels[kind] = before
+            if closes:
+                silent.open()
         devices._kinds.clear()
         devices._kinds.update(kinds)
-        while len(state.modes) > len(modes):
+        while len(state.modes) > n_modes:
             state.modes[-1].__exit__()
 
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
-    before = state.grad, state.on_arrays, state.modes, state.trace
-    state.grad, state.on_arrays, state.modes, state.trace = False, False, (), None
+    before = vars(state).copy()
+    vars(state).update(grad=False, on_arrays=False, modes=(), trace=None)
     try:
         found = kernel(*args, **options)
     finally:
-        state.grad, state.on_arrays, state.modes, state.trace = before
+        vars(state).clear()
+        vars(state).update(before)
     tensors = [x for x in args if isinstance(x, TensorBase)]
+    who = f"{getattr(kernel, '__name__', 'the kernel')}(), a kernel of {operation}, returned"
     for each in found if isinstance(found, tuple) else (found,):
-        name = getattr(kernel, "__name__", "the kernel")
         if not isinstance(each, TensorBase):
-            first = f"{name}(), a kernel of {operation}, returned {type_name(each)}, not a Tensor"
+            first = f"{who} {type_name(each)}, not a Tensor"
             raise TypeError(message(first, repair="return out"))
         refuse_mix(*(x.device for x in (*tensors, each)))
         if any(x._array is each._array for x in tensors):
-            raise AutogradError(
-                f"{name}(), a kernel of {operation}, returned one of its inputs",
-                "A kernel returns a new tensor: its input may be needed as it was.",
-                repair="return x.clone()",
-            )
+            details = "A kernel returns a new tensor: its input may be needed as it was."
+            raise AutogradError(f"{who} one of its inputs", details, repair="return x.clone()")
     return found
 
 
@@ -181,16 +164,6 @@ class CustomOp:
         bound.apply_defaults()
         return self._function.apply(*bound.args)
 
-    def register_kernel(self, device_types: Any, fn: Kernel | None = None) -> Any:
-        """``tk.library.register_kernel`` for this operation."""
-        return register_kernel(self, device_types, fn)
-
-    def register_autograd(
-        self, backward: Callable[..., Any], *, setup_context: Callable[..., Any] | None = None
-    ) -> None:
-        """``tk.library.register_autograd`` for this operation."""
-        self._function = self._recorded(backward, setup_context)
-
     def _recorded(self, backward: Any, setup_context: Any) -> Any:
         """The Function whose forward is the layers below autograd."""
 
@@ -211,22 +184,15 @@ class CustomOp:
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
         tensors = [x for x in args if isinstance(x, TensorBase)]
-        calls = state.trace
-        trace = None if calls is None else Trace(calls, self, tensors)
+        trace = Trace(self, tensors)
         if state.modes:
-            found = through_modes(self, args, {}, records=False)
-            if not all(isinstance(x, TensorBase) for x in np.atleast_1d(found)):
-                raise refuse_answer(self, found)
-            return found
+            return through_modes(self, args, {}, records=False)
         refuse_mix(*(x.device for x in tensors))
         device = tensors[0].device if tensors else get_default_device()
-        kernel = find_kernel(self.kernels, self.name, device.type)
-        if trace is not None:
-            trace.device, trace.kernel = device, kernel
-        found = _below(self.name, kernel, *args)
-        if trace is not None:
-            trace.result = found
-        return found
+        trace.device = device
+        trace.kernel = kernel = find_kernel(self.kernels, self.name, device.type)
+        trace.result = _below(self.name, kernel, *args)
+        return trace.result
 
     def __repr__(self) -> str:
         return f"<CustomOp({self.name})>"
@@ -275,13 +241,7 @@ def custom_op(
     return made
 
 
-def register_autograd(
-    op: Any,
-    backward: Callable[..., Any],
-    /,
-    *,
-    setup_context: Callable[..., Any] | None = None,
-) -> None:
+def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None) -> None:
     """Give a custom operation its gradient.
 
     ``backward(ctx, g)`` gives a gradient, or None, for each argument; ``setup_context(ctx, inputs,
@@ -289,14 +249,14 @@ def register_autograd(
     tensorkit, whose formulas stand in their definitions.
     """
     if not isinstance(op, CustomOp):
-        name = getattr(op, "__name__", type_name(op))
-        raise TypeError(
-            message(
-                f"register_autograd() wants a custom operation, not {name}",
-                repair='@tk.library.custom_op("mine::name", mutates_args=())',
-            )
-        )
-    op.register_autograd(backward, setup_context=setup_context)
+        first = f"register_autograd() wants a custom operation, not {getattr(op, '__name__', op)}"
+        repair = '@tk.library.custom_op("mine::name", mutates_args=())'
+        raise TypeError(message(first, repair=repair))
+    op._function = op._recorded(backward, setup_context)
+
+
+CustomOp.register_kernel = register_kernel  # type: ignore[attr-defined]
+CustomOp.register_autograd = register_autograd  # type: ignore[attr-defined]
 
 
 __all__ = ["custom_op", "register_autograd", "register_kernel", "scope"]

@@ -8,7 +8,6 @@ of this depends on the numbers that are drawn.
 from __future__ import annotations
 
 import linecache
-import math
 import re
 import traceback
 from collections import defaultdict
@@ -125,12 +124,8 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
             yield f"the reference raises {what} in the case {it.label!r}"
 
 
-_IMPORTED: dict[str, Any] = {"tk": tk, "np": np, "math": math, "cuda": tk.cuda}
-"""What a chapter's first cell imports."""
-
-
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
-    released = dict(_IMPORTED)
+    released: dict[str, Any] = {"tk": tk, "np": np}
     exec(exercise.imports, released)
     exec(_as_in_a_notebook(exercise.released_source), released)
     stub = released[exercise.name]
@@ -142,7 +137,7 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):
         yield "its untouched stub passes"
-    solved = dict(_IMPORTED)
+    solved: dict[str, Any] = {"tk": tk, "np": np}
     exec(exercise.imports, solved)
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):

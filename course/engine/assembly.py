@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import linecache
 from functools import lru_cache
@@ -131,21 +132,32 @@ def _found(name: str, answer: Any) -> tuple[str, str]:
         return f'see `check("{exercise.id}")`', ""
     if source is None:
         return "run the cell of yours once more, its text was not found", ""
+    if missing := _missing(source):
+        return f"yours needs `{missing[0]}`, which stands outside of it", ""
     return "", source
 
 
 def _source_of(name: str, answer: Any) -> str | None:
-    """The text of a function or a class; Python does not find that of a notebook's class."""
-    from course.notebook import history
-
-    try:
-        return inspect.getsource(answer)
-    except (OSError, TypeError):
-        cells = [run.source for run in history.runs() if name in run.bound]
-    for node in ast.parse(cells[-1]).body if cells else ():
+    """The text of a function or a class, in the file or the cell where its code comes from."""
+    members = vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)]
+    codes = [each.__code__ for each in members if isinstance(each, FunctionType)]
+    text = "".join(linecache.getlines(codes[0].co_filename)) if codes else ""
+    for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            return ast.get_source_segment(cells[-1], node)
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
     return None
+
+
+def _missing(source: str) -> list[str]:
+    """The names that a part uses and neither it nor the engine nor Python defines."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [each for each in nodes if isinstance(each, ast.Name)]
+    known = {each.id for each in names if not isinstance(each.ctx, ast.Load)}
+    known |= {each.arg for each in nodes if isinstance(each, ast.arg)}
+    known |= {each.name for each in nodes if isinstance(each, ast.FunctionDef | ast.ClassDef)}
+    known |= {each.asname or each.name for each in nodes if isinstance(each, ast.alias)}
+    return sorted({each.id for each in names} - known - set(vars(engine)) - set(dir(builtins)))
 
 
 def _module(source: str) -> ModuleType:

@@ -305,8 +305,8 @@ class Checkerboard(Exercise):
 
     Slices with a step do it in a few lines, without a loop.
 
-    What stands behind `:` and `->` in the first line says which kind of value is meant; leave it as
-    it is.
+    The words after `:` and `->` in the first line name the type of each value; leave them as
+    they are.
     """
 
     hints = (
@@ -899,7 +899,7 @@ def _still_an_array(array: np.ndarray) -> np.ndarray:
 class PrivateCopy(Exercise):
     """A copy of your own
 
-    A camera writes every new frame into the same NumPy array. Whoever keeps a frame needs a copy:
+    A camera writes every new frame into the same NumPy array. To keep a frame you need a copy:
     with the code below, yesterday's frame changes when today's arrives. Repair it.
 
     **Input:** `array`, a NumPy array of any shape and dtype.

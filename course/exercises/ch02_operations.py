@@ -65,8 +65,8 @@ def _a_limit_for_float32(x: tk.Tensor) -> tk.Tensor:
 class Softplus(Exercise):
     """The curve that ends in inf
 
-    The *softplus*, log(1 + exp(x)), is a smooth ramp: almost 0 far to the left, almost `x` far to
-    the right. The code below writes the formula down as it stands. It is right for small numbers,
+    The *softplus*, log(1 + exp(x)), is a smooth ramp: almost 0 far to the left, almost `x` far
+    to the right. The code below computes the formula directly. It is right for small numbers,
     and answers `inf` for 100, because exp(100) is larger than any float32. Repair it.
 
     **Input:** `x`, a float tensor of any shape.

@@ -547,9 +547,9 @@ def _thrown_away(x: tk.Tensor) -> tk.Tensor:
 class ColumnAfterColumn(Exercise):
     """The view that does not fit
 
-    Some programs, Fortran's among them, store matrices column after column. The code below should
-    write a matrix for them. Call it on the matrix of the example in a new cell and read the error,
-    then repair the line.
+    Some programs, for example in Fortran, store matrices column after column. The code below
+    should write a matrix for them. Call it on the matrix of the example in a new cell and read
+    the error, then repair the line.
 
     **Input:** `x`, a matrix of any dtype.
 
@@ -797,9 +797,9 @@ def _everything_flat(batch: tk.Tensor) -> tk.Tensor:
 class WithoutBatch(Exercise):
     """One dimension too many, or too few
 
-    A network wants batches. For a single photo you add a batch dimension and take it away from the
-    result. The code below does the latter, worked for months with colour photos, and fails with the
-    first grey one. Repair it.
+    A network takes batches. For a single photo you add a batch dimension, and remove it from
+    the result. The code below removes it. It worked for months with colour photos, and fails
+    with the first grey one. Repair it.
 
     **Input:** `batch` of shape `[1, channels, height, width]`.
 
@@ -895,8 +895,8 @@ def _from_the_beginning(x: tk.Tensor, size: int) -> tk.Tensor:
 class SlidingWindows(Exercise):
     """Windows without a copy
 
-    For a moving average you need every run of `size` neighbours. Written as a table they overlap:
-    most numbers stand in it several times. With strides they need to be in memory only once.
+    For a moving average you need every run of `size` neighbours. In a table of these runs most
+    numbers occur several times. With strides they need to be in memory only once.
 
     **Input:** `x`, a float vector, and `size`, from 1 to its length.
 

@@ -197,8 +197,8 @@ class MultiplicationTable(Exercise):
 
     **Input:** `n`, a whole number, 0 or larger.
 
-    **Output:** an int64 tensor of shape `[n, n]`: the table of the numbers from 1 to `n`. In row
-    `i`, column `j`, both counted from 0, stands `(i + 1) * (j + 1)`.
+    **Output:** an int64 tensor of shape `[n, n]`: the table of the numbers from 1 to `n`. The
+    entry in row `i` and column `j`, both counted from 0, is `(i + 1) * (j + 1)`.
 
     ```python
     multiplication_table(3)
@@ -597,7 +597,7 @@ class OneHot(Exercise):
 
     **Input:** `labels`, an int64 vector with numbers from 0 to `n - 1`, and `n`.
 
-    **Output:** an int64 tensor of shape `[len(labels), n]`; in row `i` stands a 1 in column
+    **Output:** an int64 tensor of shape `[len(labels), n]`; row `i` has a 1 in column
     `labels[i]`, and 0 everywhere else.
 
     ```python

@@ -99,9 +99,10 @@ def _backwards_minus_forwards(x: tk.Tensor, h: float) -> tk.Tensor:
 class NumericGradient(Exercise):
     """Measure a gradient
 
-    The function `f(x) = sum of x³ + 2x` turns a vector into one number. Measure, for each element
-    of `x`, how much `f` changes when only that element changes a little: go a step `h` ahead, go a
-    step `h` back, and divide the difference by the way between the two points. Fill the gaps.
+    The function `f(x) = sum of x³ + 2x` turns a vector into one number. Measure, for each
+    element of `x`, how much `f` changes when only that element changes a little: go a step `h`
+    forward and a step `h` back, and divide the difference of `f` by the distance between the
+    two points. Fill the gaps.
 
     **Input:** `x`, a float64 vector, and `h`, a small number.
 
@@ -428,8 +429,8 @@ def _the_cubes(values: list[float]) -> Any:
 class LostGradient(Exercise):
     """The gradient that is None
 
-    The code below should give the gradient of `x³ + y³ + ...`, and gives `None`. Nothing is wrong
-    with the formula. Ask which tensor is the leaf, then repair it.
+    The code below should give the gradient of `x³ + y³ + ...`, and gives `None`. Nothing is
+    wrong with the formula. Find out which tensor is the leaf, then repair it.
 
     **Input:** `values`, a list of Python numbers.
 
@@ -520,9 +521,9 @@ def _summed_up(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
 class TanhGradient(Exercise):
     """One node's work
 
-    A node gets the gradient of its result from above, the *upstream* gradient, and passes the
-    gradient of its input on. For `out = tanh(x)` the derivative is `1 - tanh(x)²`, and `tanh(x)` is
-    there already: it is `out`.
+    A node receives the gradient of its result, the *upstream gradient*, and passes on the
+    gradient of its input. For `out = tanh(x)` the derivative is `1 - tanh(x)²`, and `tanh(x)`
+    is known already: it is `out`.
 
     **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
     of dimensions.
@@ -950,12 +951,13 @@ class Visits(Exercise):
     """What the simple recursion costs
 
     Why not let every node call its inputs at once, whenever a gradient arrives? Count how often
-    such a recursion would come to each node.
+    such a recursion would visit each node.
 
     **Input:** `graph` and `root` as before.
 
-    **Output:** a dictionary from each node that can be reached to the number of times that it is
-    visited: once for every way that leads from the root to it. The root itself is visited once.
+    **Output:** a dictionary from each node that can be reached to the number of times that it
+    is visited: once for every path that leads from the root to it. The root itself is visited
+    once.
 
     ```python
     visits({"loss": ["a", "b"], "b": ["a"], "a": []}, "loss")
@@ -1070,8 +1072,8 @@ def _everything(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
 class Unbroadcast(Exercise):
     """The way back through broadcasting
 
-    Where an element was read several times, several gradients come back to it, and they add up. So
-    a gradient is summed over the dimensions that were stretched.
+    An element that was used several times receives several gradients, and they are added. So a
+    gradient is summed over the dimensions that were stretched.
 
     **Input:** `gradient`, a float tensor of any dtype, of the shape that the operands agreed on;
     `shape`, the shape of one operand, a tuple: `()` for a 0-d tensor.

@@ -123,8 +123,8 @@ def _uphill(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
 class ForgottenZero(Exercise):
     """The line that overshoots
 
-    The program below fits a line through 0. It should walk towards the best slope; instead it
-    swings around it, wider and wider. Find what is missing and add it.
+    The program below fits a line through 0. Each step should bring the slope closer to the best
+    one; instead it goes past it, further each time. Find what is missing and add it.
 
     **Input:** `x` and `y`, two vectors of the same length; `steps`, how many steps to take;
     `lr`, the learning rate.
@@ -817,8 +817,8 @@ class SavedAndChanged(Exercise):
     """Changed behind its back
 
     The formula of `exp` needs its result, so the node saves it. The code below then writes into
-    that very tensor, and backward refuses. Call it as in the example, in a new cell, and read the
-    error; then repair the code.
+    this tensor, and backward raises an error. Call it as in the example, in a new cell, and
+    read the error; then repair the code.
 
     **Input:** `x`, a float tensor of any shape and dtype.
 

@@ -188,10 +188,10 @@ def _accumulated(x: tk.Tensor, w: tk.Tensor) -> Any:
 class GradientPenalty(Exercise):
     """A penalty on a gradient
 
-    A model that changes abruptly when its input changes a little is not to be trusted. So one
-    punishes steepness: the squared slope of the output with respect to the *input* is added to the
-    loss, and its gradient with respect to the *weights* is needed. The code below ends with an
-    error. Repair it.
+    A model should not change abruptly when its input changes a little. To prevent this, a
+    penalty is added to the loss: the squared slope of the output with respect to the *input*.
+    Training then needs the gradient of the penalty with respect to the *weights*. The code
+    below ends with an error. Repair it.
 
     **Input:** `x` of shape `[samples, inputs]` and `w` of shape `[inputs]`, floats of the same
     dtype; at least one sample and one input.
@@ -294,8 +294,8 @@ def _half_of_it(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
 class SigmoidGradient(Exercise):
     """A formula that can be differentiated
 
-    For `out = sigmoid(x)` the derivative is `out * (1 - out)`. Write the formula of this node so
-    that its *result* has a history too: whoever differentiates the gradient again walks through it.
+    For `out = sigmoid(x)` the derivative is `out * (1 - out)`. Write the formula of this node
+    so that its *result* has a history too: the second derivative goes back through it.
 
     **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
     of dimensions, which may require grad.
@@ -519,7 +519,7 @@ class HessianRows(Exercise):
     #         [ 2., 14.]])
     ```
 
-    On the diagonal stands `6x + 2`, everywhere else 2.
+    The entries on the diagonal are `6x + 2`, all others are 2.
     """
 
     hints = (
@@ -631,8 +631,9 @@ def _graph_not_recorded(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
 class HessianVector(Exercise):
     """A Hessian times a vector, without the Hessian
 
-    The Hessian of a model with a million parameters has a million times a million entries. Often
-    only its product with one vector is needed, and that takes one more walk back. Fill the gaps.
+    The Hessian of a model with a million parameters has a million times a million entries.
+    Often only its product with one vector is needed, and that takes one more backward pass.
+    Fill the gaps.
 
     **Input:** `x` and `v`, two float vectors of the same length and dtype, with at least one
     element.

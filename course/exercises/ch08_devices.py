@@ -73,7 +73,7 @@ class AsArray(Exercise):
     # array([1., 2.], dtype=float32)
     ```
 
-    The check's words "on cuda" mean a simulated GPU where there is no other.
+    In the check, "on cuda" means a simulated GPU if you have no other.
     """
 
     hints = (

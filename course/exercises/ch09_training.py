@@ -1207,8 +1207,8 @@ def _as_shares(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
 class AnotherAnswerEachTime(Exercise):
     """Another answer each time
 
-    This program loads a trained network and uses it. Asked twice about the same photo it gives two
-    different answers, and each answer drags a graph behind it. Repair both.
+    This program loads a trained network and uses it. For the same photo it gives a different
+    answer each time, and each answer keeps its graph. Repair both.
 
     **Input:** `state`, the saved state of a network with 8 hidden units: a dictionary from the
     names of its parameters to tensors; `x`, a float tensor of shape `[samples, inputs]`, each at

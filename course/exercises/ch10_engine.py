@@ -166,8 +166,8 @@ class OwnTensor(Part):
     | `version` | 0 |
     | `number` | `next(numbers)` |
 
-    "Of its own" means: whoever writes into `data` later does not change the tensor. No numbers at
-    all, `Tensor([])`, make an empty array.
+    "Of its own" means: whoever writes into `data` later does not change the tensor. A single number
+    makes a 0-d array; no numbers at all, `Tensor([])`, make an empty one.
 
     ```python
     Tensor = tensor_with(Basics)
@@ -355,8 +355,8 @@ class RecordResult(Part):
     Every operation computes its numbers and hands them to `result`. Write this method: it makes the
     new tensor, and notes its history if that will be needed.
 
-    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result;
-    `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
+    **Input:** `self`, the tensor that was computed with; `data`, the numbers of the result, perhaps
+    0-d; `inputs`, the tensors that it was made of, a tuple; `formula`, a function; `saved`, those
     tensors whose numbers the formula will read.
 
     **Output:** a new tensor, `type(self)(data)`. If recording is on, `grad_mode.enabled`, *and* at
@@ -807,7 +807,7 @@ class OwnOperations(Part):
         bent = leaf("x", [a, -b, 0.0, -c]) + f"up = [{b}, {-c}, {a}, {b}]\n"
         down = leaf("x", [[-a, 0.0], [b, c]]) + f"up = [[{c}, {a}], [{-b}, {-a}]]\n"
         yield _case(
-            "a product (0-d)",
+            "a product",
             leaf("x", p) + leaf("y", q) + "z = x * y\nz.backward()",
             "z.data",
             *both,
@@ -1177,7 +1177,7 @@ class WalkBack(Part):
         count = "calls = []\n"
         noted = "u = x.result(x.data, (x,), lambda g: (calls.append(g) or g,))\n"
         chain = f"for _ in range({draw.integer(1010, 1050)}):\n    y = y + c\n"
-        yield _case("a chain (0-d)", f"{x}z = x * {b} * {c}\nz.backward()", "x.grad.data", "z.grad")
+        yield _case("a chain", f"{x}z = x * {b} * {c}\nz.backward()", "x.grad.data", "z.grad")
         yield _case("two ways", f"{x}z = x * x + x\nz.backward()", "x.grad.data", "z.grad")
         yield _case(
             "a value that was changed",
@@ -1963,7 +1963,7 @@ class SixthOperation(Part):
         twice = "backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
         yield _case("three numbers", f"{x}z = x.sin()\nz.sum().backward()", "z.data", "x.grad.data")
         yield _case("a chain", f"{x}((x * x).sin() * {v}).sum().backward()", "x.grad.data")
-        yield _case("scaled (0-d)", f"{y}(x.sin() * {v[0]}).backward()", "x.grad.data")
+        yield _case("scaled", f"{y}(x.sin() * {v[0]}).backward()", "x.grad.data")
         yield _case("the slope of a slope", f"{y}x.sin().{twice}slope.backward()", "x.grad.data")
         yield _case(
             "of a product", f"{y}(x * x.sin()).{twice}slope.backward()", "slope.data", "x.grad.data"

@@ -27,11 +27,14 @@ class KernelExercise(Exercise):
     Usual mistakes are functions without the decorator.
     """
 
+    imports = "import math\nfrom tensorkit import cuda"
     filled: ClassVar[int]
     """Which argument the kernel fills: that is what the check looks at."""
 
     def _mistaken(self, answer: Any) -> Any:
-        return _compiled(answer)
+        made = _compiled(answer)
+        made.source.name = self.name  # its errors speak of the learner's kernel
+        return made
 
     def is_answer(self, answer: Any) -> str | None:
         if str(answer).startswith("<kernel"):
@@ -59,6 +62,29 @@ class KernelExercise(Exercise):
 def _compiled(function: Any) -> Any:
     """A kernel of a usual mistake, made when somebody needs it."""
     return cuda.kernel(function)
+
+
+# Mistakes that show themselves by the same error share a message.
+_BEYOND = (
+    "A thread beyond the end reaches outside of the tensors. A guard keeps such threads still, and "
+    "the last element is `n - 1`: `if i < n:`."
+)
+_BEYOND_BOTH = (
+    "Threads beyond the last row or the last column reach outside. Guard both: "
+    "`if row < rows and column < columns:`."
+)
+_THREE_STEPS = (
+    "Reading, adding and writing are three steps, with `+=` as well, and other threads come in "
+    "between. `cuda.atomic_add(out, 0, x[i])` is a single step."
+)
+_ONE_PHASE = (
+    "A place of `part` is added to and read by another thread in one phase. Only the first `half` "
+    "threads add. At the end of a round all threads wait: in the loop, after the `if`."
+)
+_USED_TWICE = (
+    "`part` is written and read by different threads in one phase. A barrier stands between a "
+    "write and the reads of others, and another one before `part` is used again."
+)
 
 
 def _floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
@@ -142,8 +168,7 @@ class OneThreadEach(KernelExercise):
     usual_mistakes = {
         "no guard": (
             _no_guard,
-            "There are more threads than elements, and those beyond the end reach outside of the "
-            "tensors. A guard keeps them still: `if i < n:`.",
+            _BEYOND,
         ),
         "every block alike": (
             _every_block_alike,
@@ -157,7 +182,7 @@ class OneThreadEach(KernelExercise):
         ),
         "one too far": (
             _one_too_far,
-            "The last element is `n - 1`. With `<=` the thread `n` works as well: write `i < n`.",
+            _BEYOND,
         ),
         "one block too late": (
             _one_block_too_late,
@@ -460,13 +485,11 @@ class AddBias(KernelExercise):
     usual_mistakes = {
         "no guard": (
             _no_guard_at_all,
-            "There are more threads than elements in both directions. Guard both: "
-            "`if row < rows and column < columns:`.",
+            _BEYOND_BOTH,
         ),
         "one guard": (
             _no_guard_of_rows,
-            "Threads below the last row reach outside. Guard the rows as well: "
-            "`row < rows and column < columns`.",
+            _BEYOND_BOTH,
         ),
         "the bias of the row": (
             _bias_of_the_row,
@@ -574,13 +597,11 @@ class RacingSum(KernelExercise):
     usual_mistakes = {
         "still races": (
             _races,
-            "`+=` reads, adds and writes, and other threads come in between. "
-            "`cuda.atomic_add(out, 0, x[i])` is a single step.",
+            _THREE_STEPS,
         ),
         "still races, written out": (
             _assigned,
-            "`out[0] = out[0] + x[i]` is what `+=` does: other threads come in between. "
-            "`cuda.atomic_add(out, 0, x[i])` is a single step.",
+            _THREE_STEPS,
         ),
         "a barrier inside an if": (
             _barrier_inside,
@@ -780,8 +801,7 @@ class TreeSum(KernelExercise):
     usual_mistakes = {
         "no barrier in the loop": (
             _no_barrier_in_the_loop,
-            "A round reads numbers that the round before may not have written yet. All threads "
-            "wait at its end: `cuda.syncthreads()` in the loop, after the `if`.",
+            _ONE_PHASE,
         ),
         "a barrier inside the if": (
             _barrier_within_the_if,
@@ -795,8 +815,7 @@ class TreeSum(KernelExercise):
         ),
         "too many threads add": (
             _all_threads_add,
-            "A place is added to and read in the same round. Only the first `half` threads add: "
-            "`if t < half:`.",
+            _ONE_PHASE,
         ),
         "every block alike": (
             _the_same_elements_again,
@@ -1178,13 +1197,11 @@ class SoftmaxRows(KernelExercise):
         ),
         "reads before the barrier": (
             _no_barrier_for_the_sum,
-            "A thread adds the parts of others before they have written them. "
-            "`cuda.syncthreads()` stands between the write and the reads.",
+            _USED_TWICE,
         ),
         "written over": (
             _written_over,
-            "A quick thread writes its sum to `part` while others still read the largest. Wait "
-            "once more before `part` is used again, or take a second shared array.",
+            _USED_TWICE,
         ),
         "four columns only": (
             _first_columns_only,
@@ -1548,6 +1565,7 @@ class OwnRelu(Exercise):
     ```
     """
 
+    imports = KernelExercise.imports
     hints = (
         "A kernel indexes in one dimension or in two. `x.reshape(-1)` shows a contiguous tensor of "
         "any shape as one row; what is written there is seen in the tensor.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import zip_longest
 
+from course.grading import asserts
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
@@ -101,6 +102,35 @@ def check_gradebook(source: Source, graded: Mapping[str, float]) -> None:
     command = f"nbgrader generate_assignment {source.chapter}"
     released = points_in(source.released)
     _same("The released notebook", released, "the gradebook", graded, command)
+
+
+def check_definitions(source: Source) -> None:
+    """Raises CourseError if a chapter's checks cannot be trusted.
+
+    That is if more than a tenth of the points hang on what only the learner's own process can see,
+    or if an instructor's plain check could be answered by other names than those of answers.
+    """
+    known = exercise.load(source.chapter)
+    points = sum(it.points for it in known.values())
+    inside = sum(it.points for it in known.values() if it.witness == "inside")
+    if inside > points / 10:
+        raise CourseError(
+            f"{inside:g} of {points:g} points of {source.chapter} are witnessed inside the "
+            f"learner's process, where they can be forged; a tenth may be."
+        )
+    for cell in source.released["cells"]:
+        if matching.is_check(cell) and matching.checked_exercise(cell) not in known:
+            _check_asserts(cell, source)
+
+
+def _check_asserts(cell: matching.Cell, source: Source) -> None:
+    solved = {cell["id"]: cell for cell in source.solved["cells"]}
+    try:
+        asserts.read(solved.get(cell["id"], cell)["source"], source.solved["cells"])
+    except asserts.Broken as problem:
+        raise CourseError(
+            f"The check {matching.grade_id(cell)} of {source.chapter} cannot be graded: {problem}."
+        ) from None
 
 
 def _same(

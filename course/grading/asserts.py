@@ -54,7 +54,7 @@ def read(source: str, cells: Iterable[Cell] | None = None) -> tuple[ast.Module, 
         names, bound = _names(tree)
     except (SyntaxError, ValueError) as problem:
         raise Broken(f"it cannot be read ({problem})") from None
-    helpers, answers = _told_by(cells or ())
+    helpers, answers = _names_in(cells or ())
     while found := sorted((names - answers - bound) & helpers.keys()):
         tree = ast.Module([helpers[found[0]], *tree.body], [])
         names, bound = _names(tree)
@@ -141,7 +141,7 @@ def _run(tree: ast.Module, namespace: dict[str, Any]) -> Any:
     return value
 
 
-def _told_by(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
+def _names_in(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
     """What the instructor's own cells import and define, by name; the names that answers define."""
     helpers: dict[str, ast.stmt] = {}
     answers: set[str] = set()
@@ -168,9 +168,13 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
     while scopes:
         scope = scopes.pop()
         scopes += scope.get_children()
-        found = [it for it in scope.get_symbols() if it.is_referenced()]
-        read |= {it.get_name() for it in found if scope is top or it.is_global()}
-    bound = {it.get_name() for it in top.get_symbols() if it.is_assigned() or it.is_imported()}
+        found = [symbol for symbol in scope.get_symbols() if symbol.is_referenced()]
+        read |= {symbol.get_name() for symbol in found if scope is top or symbol.is_global()}
+    bound = {
+        symbol.get_name()
+        for symbol in top.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
     return read - (_OURS.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
 
 

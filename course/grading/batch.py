@@ -36,7 +36,7 @@ LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
 
 Watch = Callable[[Result, int, int], None]
-"""Told each result, how many there are by now, and how many there will be."""
+"""Called with each result, how many there are by now, and how many there will be."""
 
 
 def secret_of(root: Path) -> bytes:
@@ -78,7 +78,7 @@ def profile_for(*, unsafe: bool = False) -> str:
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
-    sound = [it for it in _folders(root, chapter) if why_not(it, chapter) is None]
+    sound = [folder for folder in _folders(root, chapter) if why_not(folder, chapter) is None]
     found = [(it.name, it / chapter) for it in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
@@ -89,7 +89,7 @@ def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[
 def _folders(root: Path, chapter: str) -> list[Path]:
     folder = root / "course" / "submitted"
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [it for it in found if (it / chapter).is_dir()]
+    return [folder for folder in found if (folder / chapter).is_dir()]
 
 
 def why_not(folder: Path, chapter: str) -> str | None:
@@ -114,16 +114,16 @@ def why_not(folder: Path, chapter: str) -> str | None:
 def _others(folder: Path, chapter: str) -> list[int]:
     """Users who put a submission here for somebody else, where everybody may write."""
     above = (folder.stat(), folder.parent.stat())
-    if not any(it.st_mode & stat.S_IWOTH for it in above):
+    if not any(status.st_mode & stat.S_IWOTH for status in above):
         return []
     found = intake.owners_of(folder / chapter) | {above[0].st_uid}
     known = {os.getuid(), 0, above[1].st_uid}
-    return sorted(it for it in found - known if intake.account(it) != folder.name)
+    return sorted(uid for uid in found - known if intake.account(uid) != folder.name)
 
 
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission that is not graded."""
-    found = ((it, why_not(it, chapter)) for it in _folders(root, chapter))
+    found = ((folder, why_not(folder, chapter)) for folder in _folders(root, chapter))
     return [f"{ascii(it.name)[:150]} is not graded: {why}." for it, why in found if why]
 
 
@@ -144,8 +144,8 @@ class Ungraded(CourseError):
 
     def __init__(self, results: list[Result], faults: list[Result], n_not_tried: int) -> None:
         self.results = results
-        reasons = dict.fromkeys(it.sentence.rstrip(".") for it in faults)
-        names = ", ".join(it.learner for it in faults[:20]) + ", ..." * (len(faults) > 20)
+        reasons = dict.fromkeys(fault.sentence.rstrip(".") for fault in faults)
+        names = ", ".join(fault.learner for fault in faults[:20]) + ", ..." * (len(faults) > 20)
         others = f" {n_not_tried} others were not tried." if n_not_tried else ""
         super().__init__(
             f"Ungraded because of this machine, not of the learners: {names}.{others} "
@@ -186,7 +186,7 @@ def grade(
     paths.check_exercises(root)
     source = matching.source_of(root, chapter)
     agreement.check_notebooks(source)
-    judge.check_definitions(source)
+    agreement.check_definitions(source)
     found = submissions(root, chapter, learners)
     if not found:
         raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")
@@ -201,39 +201,39 @@ def grade(
             profile = profile or profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
-        with _told("The gradebook cannot be opened"):
+        with _as_course_error("The gradebook cannot be opened"):
             own = config or nbgrader_config(own=True)
             writer = stack.enter_context(Writer(root, source, own))
 
-        finish = Finish(writer, watch, len(found), force=force)
+        sink = ResultSink(writer, watch, len(found), force=force)
 
         def jobs() -> Iterator[Job]:
             for name, folder in found:
                 submission = taken_in(name, folder, source)
                 if isinstance(submission, Result):
-                    finish(submission)
+                    sink(submission)
                     continue
                 job = Job(submission, judge.seed_of(secret, submission))
                 earlier = None if force else stored(root, name, chapter)
                 is_known = earlier and is_of(earlier, job, source, profile)
                 if earlier and is_known and writer.is_applied(earlier):
-                    finish(earlier)
+                    sink(earlier)
                 else:  # a run that was broken off: the worker writes its page, too
                     yield job
 
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
             for result in coming:
-                finish(result)
-                if finish.in_a_row >= MOST_FAULTS:
+                sink(result)
+                if sink.in_a_row >= MOST_FAULTS:
                     break
-    done, faults = finish.done, finish.faults
+    done, faults = sink.done, sink.faults
     if faults:
         raise Ungraded(done, faults, len(found) - len(done) - len(faults))
     return done
 
 
 @dataclass
-class Finish:
+class ResultSink:
     """Writes results as they come; what cannot be written, or was not graded, is a fault."""
 
     writer: Writer
@@ -247,7 +247,7 @@ class Finish:
     def __call__(self, result: Result) -> None:
         """Write one result."""
         try:
-            with _told(f"The result of {result.learner} was not written"):
+            with _as_course_error(f"The result of {result.learner} was not written"):
                 is_graded = result.status != "ungraded"
                 if is_graded and (self.force or not self.writer.is_applied(result)):
                     self.writer.apply(result)
@@ -264,7 +264,7 @@ class Finish:
 
 
 @contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
+def _as_course_error(what: str) -> Iterator[None]:
     """A full disk, a gradebook that another program holds: as a sentence that says what to do."""
     from sqlalchemy.exc import SQLAlchemyError
 

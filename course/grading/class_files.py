@@ -45,7 +45,7 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     known = roster(root, nbgrader_config(own=True) if config is None else config)
     results = list(stored_results(root, chapter))
     if not names:
-        results = [replace(it, sentence=_FILES.sub("", it.sentence)) for it in results]
+        results = [replace(result, sentence=_FILES.sub("", result.sentence)) for result in results]
     report = ClassReport(chapter, results, known, _given_cells(root, chapter))
     if not report.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
@@ -90,10 +90,12 @@ def stored_results(root: Path, chapter: str) -> Iterator[Result]:
 
 
 def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
-    ids = [it.id for it in report.exercises]
+    ids = [exercise.id for exercise in report.exercises]
     yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
     for result in report.results:
-        points = {it.report.exercise_id: it.report.score for it in result.exercises}
+        points = {
+            exercise.report.exercise_id: exercise.report.score for exercise in result.exercises
+        }
         row = [points.get(id, "") for id in ids]
         rest = [len(result.troubles), len(result.repaired), result.source[:12]]
         yield [name(result.learner), result.status, result.score, result.possible, *row, *rest]
@@ -104,17 +106,17 @@ def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
 def _exercises(report: ClassReport) -> Iterator[list[object]]:
     titles = ["exercise", "title", "possible", "mean", *STATUSES]
     yield [*titles, "commonest mistake", "times", "hints"]
-    for it in report.exercises:
-        shares = [round(count / len(it.found), 4) for count in it.counts.values()]
-        begin = [it.id, it.title, it.possible, round(it.mean, 3)]
-        yield [*begin, *shares, *it.commonest_mistake, it.hints]
+    for exercise in report.exercises:
+        shares = [round(count / len(exercise.found), 4) for count in exercise.counts.values()]
+        begin = [exercise.id, exercise.title, exercise.possible, round(exercise.mean, 3)]
+        yield [*begin, *shares, *exercise.commonest_mistake, exercise.hints]
 
 
 def _cases(report: ClassReport) -> Iterator[list[object]]:
     yield ["exercise", "case", "passed", "ran"]
-    for it in report.exercises:
-        for label, (passed, ran) in it.cases.items():
-            yield [it.id, label, passed, ran]
+    for exercise in report.exercises:
+        for label, (passed, ran) in exercise.cases.items():
+            yield [exercise.id, label, passed, ran]
 
 
 def _csv(rows: Iterable[list[object]]) -> str:

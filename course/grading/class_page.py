@@ -59,7 +59,7 @@ def page(report: ClassReport, name: Name, *, is_named: bool) -> str:
         is_named=is_named,
         charts=[_points_chart(report), _exercises_chart(report)] if report.exercises else [],
         groups=[
-            (id, [name(it) if it in known else it for it in members], likeness)
+            (id, [name(member) if member in known else member for member in members], likeness)
             for id, members, likeness in groups_of(report.alike)
         ],
         troubled=[result for result in report.graded if result.troubles],
@@ -134,11 +134,13 @@ def _exercises_chart(report: ClassReport) -> dict[str, str]:
         colours = {PASSED: GREEN, PARTLY: ORANGE, FAILED: RED, NOT_STARTED: FAINT}
         left = [0] * len(exercises)
         for status, colour in colours.items():
-            counts = [it.counts[status] for it in exercises]
+            counts = [exercise.counts[status] for exercise in exercises]
             bars = axes.barh(range(len(counts)), counts, left=left, color=colour, label=status)
             axes.bar_label(bars, [count or "" for count in counts], label_type="center")
             left = [a + b for a, b in zip(left, counts, strict=True)]
-        titles = [textwrap.shorten(_plain(it), 34, placeholder=" ...") for it in exercises]
+        titles = [
+            textwrap.shorten(_plain(exercise), 34, placeholder=" ...") for exercise in exercises
+        ]
         titles = ["\n".join(textwrap.wrap(title, 18)) for title in titles]
         axes.set_yticks(range(len(titles)), titles)
         axes.set_ylim(len(titles) - 0.4, -0.6)

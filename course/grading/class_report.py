@@ -87,7 +87,9 @@ class ExerciseSummary:
             if _status(graded) in (PARTLY, FAILED):
                 groups.setdefault(_reason(graded.report), []).append(result)
         kinds = [
-            WrongAnswers(*reason, [it.learner for it in results], answer_of(results[0], self.id))
+            WrongAnswers(
+                *reason, [result.learner for result in results], answer_of(results[0], self.id)
+            )
             for reason, results in groups.items()
         ]
         return sorted(kinds, key=lambda kind: -len(kind.learners))
@@ -177,7 +179,9 @@ class ClassReport:
         for id, definition in exercise.load(self.chapter).items():
             if isinstance(definition, exercise.Prediction):
                 continue  # a table of predictions: there are few ways to be wrong
-            answers = {it.learner: text for it in self.graded if (text := answer_of(it, id))}
+            answers = {
+                result.learner: text for result in self.graded if (text := answer_of(result, id))
+            }
             given = similar.given_code(definition, self._given_cells)
             found += similar.pairs(id, answers, given)
             found += similar.from_library(id, answers, given)

@@ -144,8 +144,8 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
     begun = time.monotonic()
     try:
         if room.markdown >= 0 and room.seconds > 0:
-            told = _PASTED.sub(r"*(a picture: \1)*", source)
-            limited(lambda: found.append(markdown2html(told)), room.seconds)
+            without_files = _PASTED.sub(r"*(a picture: \1)*", source)
+            limited(lambda: found.append(markdown2html(without_files)), room.seconds)
     except (Exception, TimeLimit):  # a picture that is not there, a quote within a thousand quotes
         pass
     room.seconds -= time.monotonic() - begun
@@ -153,7 +153,7 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
         return source  # whoever renders it again needs no longer
     rendered = clean_html(found[0], room).strip() if found else _as_text(source)
     # on one line: a blank line would end the block, and what follows be read as markdown
-    lines = "&#10;".join(it.rstrip() for it in re.split(r"\n+", rendered))
+    lines = "&#10;".join(line.rstrip() for line in re.split(r"\n+", rendered))
     # nbconvert looks from each bracket on for the end of a link to a file
     return f"<div>{lines.replace('¶', '').replace('[', '&#91;')}</div>"
 
@@ -197,7 +197,7 @@ def _clean(output: Any, room: Room) -> Output | None:
             "output_type": "error",
             "ename": _text(output.get("ename"))[:200],
             "evalue": _text(output.get("evalue"))[:2000],
-            "traceback": [_text(it) for it in lines[:60]] if isinstance(lines, list) else [],
+            "traceback": [_text(line) for line in lines[:60]] if isinstance(lines, list) else [],
         }
     if kind in ("display_data", "execute_result"):
         data = output.get("data")
@@ -238,8 +238,8 @@ def _base64(text: Any) -> str | None:
 
 def _as_picture(svg: str) -> str:
     tags = list(itertools.islice(_TITLE_TAG.finditer(svg), 2))
-    told = svg[tags[0].end() : tags[1].start()][:1000] if len(tags) == 2 else ""
-    words = html.escape(html.unescape(re.sub(r"<[^>]*>", "", told)).strip())
+    title = svg[tags[0].end() : tags[1].start()][:1000] if len(tags) == 2 else ""
+    words = html.escape(html.unescape(re.sub(r"<[^>]*>", "", title)).strip())
     coded = base64.b64encode(svg.encode("utf-8", "replace")).decode()
     return f'<img src="data:image/svg+xml;base64,{coded}" alt="{words}">'
 

@@ -50,7 +50,7 @@ def _wrong_in_the_same_way(root: Path, chapter: str, exercise: str, like: str) -
     exercises = ClassReport(chapter, list(stored_results(root, chapter))).exercises
     summary = next((it for it in exercises if it.id == exercise), None)
     if summary is None:
-        names = ", ".join(it.id for it in exercises) or "nothing that is graded"
+        names = ", ".join(exercise.id for exercise in exercises) or "nothing that is graded"
         raise CourseError(f"{chapter} has no graded exercise {exercise}; it has {names}.")
     if like not in [result.learner for result, _ in summary.found]:
         raise CourseError(f"Nothing by {like} is graded in {chapter}.")

@@ -48,7 +48,9 @@ def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
         assignment = book.find_assignment(chapter)
     except MissingEntry:
         raise CourseError(f"The gradebook does not know {chapter} yet.") from None
-    found = {it.student_id: it for it in book.assignment_submissions(chapter)}
+    found = {
+        submission.student_id: submission for submission in book.assignment_submissions(chapter)
+    }
     grades = []
     for student in sorted(book.students, key=lambda it: it.id):
         own = found.get(student.id)
@@ -88,14 +90,19 @@ class PlatformExport(ExportPlugin):
         chapter = str(self.assignment[0])
         grades = grades_of(gradebook, chapter)
         if self.student:
-            grades = [it for it in grades if it.learner in map(str, self.student)]
+            grades = [grade for grade in grades if grade.learner in map(str, self.student)]
         persons = self._persons(grades)
         title = self.column or chapter
         rows = [[*self.person_columns, *self.points_columns(title)]]
         rows += self.rows_above(grades, len(self.person_columns))
         for grade in grades:
             person = persons[grade.learner]
-            rows.append([*(person[it] for it in self.person_columns), *self.points(grade)])
+            rows.append(
+                [
+                    *(person[column] for column in self.person_columns),
+                    *self.points(grade),
+                ]
+            )
         unsafe = [value for row in rows[1:] for value in row if value.startswith(_RUN)]
         if unsafe:
             raise CourseError(
@@ -108,7 +115,7 @@ class PlatformExport(ExportPlugin):
 
     def _persons(self, grades: list[Grade]) -> dict[str, dict[str, str]]:
         """The columns of each person: by default from the gradebook, else from the identities."""
-        persons = {it.learner: self.person(it) for it in grades}
+        persons = {grade.learner: self.person(grade) for grade in grades}
         if not self.identities:
             return persons
         known = _identities(Path(self.identities), self.person_columns)

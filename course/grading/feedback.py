@@ -191,7 +191,7 @@ def _text(element: Element) -> str:
         for name, value in element.items()
         if name in _ATTRIBUTES.split()
     )
-    inside = _plain(element.text) + "".join(_text(it) + _plain(it.tail) for it in element)
+    inside = _plain(element.text) + "".join(_text(child) + _plain(child.tail) for child in element)
     return f"<{element.tag}{kept}>{inside}</{element.tag}>"
 
 

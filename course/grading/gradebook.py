@@ -53,17 +53,19 @@ class ChapterEntries:
                 f"nbgrader generate_assignment {chapter}"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
-        self._notebooks = {it.id: it.name == chapter for it in assignment.notebooks}
-        notebook = next(it for it in assignment.notebooks if it.name == chapter)
+        self._notebooks = {
+            notebook.id: notebook.name == chapter for notebook in assignment.notebooks
+        }
+        notebook = next(notebook for notebook in assignment.notebooks if notebook.name == chapter)
         graded = [*notebook.grade_cells, *notebook.task_cells]
         self.points = {it.name: float(it.max_score) for it in graded}
         """Points that each graded cell is worth."""
         self._graded = {it.id: it.name for it in graded}
         commented = [*notebook.solution_cells, *notebook.task_cells]
-        self._commented = {it.id: it.name for it in commented}
+        self._commented = {cell.id: cell.name for cell in commented}
         self.commented = frozenset(self._commented.values())
         """The cells that a person may say something about."""
-        self.tasks = frozenset(it.name for it in notebook.task_cells)
+        self.tasks = frozenset(cell.name for cell in notebook.task_cells)
         """Those of which a person reads what learners made elsewhere in the notebook."""
         self._book.db.commit()
 
@@ -147,7 +149,7 @@ class ChapterEntries:
             elif moment != before:
                 run(update(_ASSIGNMENT).where(_ASSIGNMENT.c.id == made).values(timestamp=moment))
         known = {} if found is None else dict(tuple(it) for it in run(_NOTEBOOKS, {"id": made}))
-        missing = [it for it in self._notebooks if it not in known]
+        missing = [notebook for notebook in self._notebooks if notebook not in known]
         for it in missing:
             row = {"notebook_id": it, "assignment_id": made}
             known[it] = run(insert(_NOTEBOOK), row).inserted_primary_key[0]

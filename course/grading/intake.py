@@ -48,11 +48,11 @@ def read(folder: Path, learner: str, chapter: str) -> Submission:
     """
     notes: list[str] = []
     with _opened(str(folder)) as opened:
-        names = sorted(it.name for it in _entries(opened))
-        links = [it for it in names if stat.S_ISLNK(_status(opened, it).st_mode)]
+        names = sorted(entry.name for entry in _entries(opened))
+        links = [name for name in names if stat.S_ISLNK(_status(opened, name).st_mode)]
         if links:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
-        content = _notebook(opened, [it for it in names if it not in links], chapter, notes)
+        content = _notebook(opened, [name for name in names if name not in links], chapter, notes)
         timestamp = _timestamp(opened, notes)
         return Submission(learner, chapter, content, timestamp, tuple(notes))
 
@@ -84,7 +84,7 @@ def collect(
         nonlocal files, room
         _check_owner(_status(opened, "."), owners)
         to.mkdir(parents=True)
-        names = [it.name for it in os.scandir(opened)]
+        names = [entry.name for entry in os.scandir(opened)]
         wanted = set(names) - ignored("", names)
         for name in sorted(wanted, key=lambda it: (not it.endswith(".ipynb"), it)):
             files -= 1
@@ -117,8 +117,8 @@ MOST_NAMED = 20
 def owners_of(folder: Path) -> set[int]:
     """The numbers of the users to whom a folder and its entries belong, as far as they are read."""
     with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
-        names = [".", *(it.name for it in _entries(opened))]
-        return {_status(opened, it).st_uid for it in names}
+        names = [".", *(entry.name for entry in _entries(opened))]
+        return {_status(opened, name).st_uid for name in names}
     return set()
 
 
@@ -193,21 +193,21 @@ def _notebook(folder: Folder, names: list[str], chapter: str, notes: list[str]) 
     expected = f"{chapter}.ipynb"
     if expected in names:
         return _content(folder, expected)
-    seen = [it for it in names if not it.startswith(".")]
-    found = [it for it in seen if it.lower().endswith(".ipynb")]
+    seen = [name for name in names if not name.startswith(".")]
+    found = [name for name in seen if name.lower().endswith(".ipynb")]
     # as browsers and mail programs save it
-    found = found or [it for it in seen if it.lower().endswith((".ipynb.txt", ".ipynb.json"))]
+    found = found or [name for name in seen if name.lower().endswith((".ipynb.txt", ".ipynb.json"))]
     if len(found) == 1:
         notes.append(f"The notebook was called {_shown(found[0])}; it is taken for {expected}.")
         return _content(folder, found[0])
-    archives = [it for it in names if it.lower().endswith(".zip")]
+    archives = [name for name in names if name.lower().endswith(".zip")]
     if not found and len(archives) == 1:
         notes.append(f"The notebook was taken out of {_shown(archives[0])}.")
         return _from_archive(_content(folder, archives[0]), expected)
     if found:
         count = len(found)
         raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")
-    others = [_shown(it) for it in names if it not in _NOT_HANDED_IN][:5]
+    others = [_shown(name) for name in names if name not in _NOT_HANDED_IN][:5]
     there = f", but {', '.join(others)}" if others else ""
     raise Refused(f"There is no notebook {expected}{there}. {AGAIN}")
 
@@ -231,9 +231,11 @@ def _from_archive(content: bytes, expected: str) -> bytes:
         raise Refused(f"The archive holds more than {MOST_FILES} files.")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = [it for it in archive.infolist() if it.filename.endswith(".ipynb")]
-            entries = [it for it in entries if "__MACOSX" not in it.filename]
-            named = [it for it in entries if it.filename.rpartition("/")[2] == expected] or entries
+            entries = [entry for entry in archive.infolist() if entry.filename.endswith(".ipynb")]
+            entries = [entry for entry in entries if "__MACOSX" not in entry.filename]
+            named = [
+                entry for entry in entries if entry.filename.rpartition("/")[2] == expected
+            ] or entries
             if len(named) != 1:
                 raise Refused(f"The archive holds {len(named)} notebooks instead of one.")
             if named[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

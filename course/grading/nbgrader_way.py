@@ -1,8 +1,8 @@
 """The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
 
-The configuration puts `Unread`, `Intake` and `Judged` in the places of nbgrader's exporter and
-preprocessors, and `Collect` and `ReleaseFeedback` in those of its exchange. A button gives the
-points of `course grade`.
+The configuration puts `ReleasedNotebook`, `CheckSubmission` and `GradeInSandbox` in the places of
+nbgrader's exporter and preprocessors, and `Collect` and `ReleaseFeedback` in those of its exchange.
+A button gives the points of `course grade`.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ TOLERANCE = timedelta(minutes=5)
 """How far a learner's own note of the time may lie before the moment that the server noted."""
 
 
-class Unread(NotebookExporter):
+class ReleasedNotebook(NotebookExporter):
     """Reads the released notebook in place of a submission, whatever that is: broken, or absent."""
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **more: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """The notebook of this file; `Judged` reads what was handed in."""
+        """The notebook of this file; `GradeInSandbox` reads what was handed in."""
         root = paths.course_root()
         if root / "course" / "submitted" in Path(filename).parents:
             filename = str(paths.notebook_in(paths.notebooks(root), Path(filename).parent.name))
@@ -59,11 +59,11 @@ class Unread(NotebookExporter):
         return found
 
 
-class Intake(NbGraderPreprocessor):
+class CheckSubmission(NbGraderPreprocessor):
     """In the place of all that nbgrader does to a submission before it runs it: nothing is run."""
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The released notebook; `Judged` fills it from the submission itself."""
+        """The released notebook; `GradeInSandbox` fills it from the submission itself."""
         extras.needed("nh3", "teach", "Grading")
         learner, chapter = (str(resources["nbgrader"][it]) for it in ("student", "assignment"))
         why = batch.why_not(paths.course_root() / "course" / "submitted" / learner, chapter)
@@ -71,14 +71,14 @@ class Intake(NbGraderPreprocessor):
             raise CourseError(f"{learner!r} is not graded: {why}.")
         source = _source(chapter)
         agreement.check_notebooks(source)
-        judge.check_definitions(source)
+        agreement.check_definitions(source)
         entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
         with contextlib.closing(entries):
             agreement.check_gradebook(source, entries.points)
         return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
 
 
-class Judged(NbGraderPreprocessor):
+class GradeInSandbox(NbGraderPreprocessor):
     """In the place of nbgrader's Execute: the sandbox and the checker."""
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -128,17 +128,17 @@ def _source(chapter: str) -> Source:
 
 
 def before(assignment: str, student: str, notebooks: list[str]) -> None:
-    """What nbgrader is told of a submission: no links, and a notebook under the chapter's name."""
+    """What nbgrader sees of a submission: no links, and a notebook under the chapter's name."""
     without_links(assignment, student, notebooks)
-    folders = {Path(it).parent for it in notebooks}
+    folders = {Path(notebook).parent for notebook in notebooks}
     named = [str(it / f"{it.name}.ipynb") for it in folders]
     if not set(named) & set(notebooks):
-        notebooks[:] = named  # nbgrader skips every other name; `Judged` finds it
+        notebooks[:] = named  # nbgrader skips every other name; `GradeInSandbox` finds it
 
 
 def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
     """Remove from the folders of submissions what nbgrader would follow, wait for or fail at."""
-    for folder in {Path(it).parent for it in notebooks}:
+    for folder in {Path(notebook).parent for notebook in notebooks}:
         waiting = [(folder, 0)]
         while waiting:
             path, depth = waiting.pop()
@@ -167,7 +167,7 @@ class Collect(ExchangeCollect):
     def init_src(self) -> None:
         """Find the submission of each learner that is to be collected."""
         super().init_src()
-        self.src_records = [it for it in self.src_records if it["username"]]
+        self.src_records = [record for record in self.src_records if record["username"]]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         name = Path(path).name
@@ -177,7 +177,7 @@ class Collect(ExchangeCollect):
 
     def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Of the submissions in one learner's name those that are the learner's, newest first."""
-        own = [it for it in records if self._is_own(it)]
+        own = [record for record in records if self._is_own(record)]
         found: list[dict[str, Any]] = super()._sort_by_timestamp(own)
         return found or [{**records[0], "username": ""}]
 

@@ -64,7 +64,7 @@ class Caller:
         reply, blocks = self.session.ask(message, seconds=seconds)
         if reply.get("exists") is not True:
             return False, None, None
-        value = Decoder(blocks, self._theirs).decode(reply.get("value"))
+        value = Decoder(blocks, self._remote_object).decode(reply.get("value"))
         if isinstance(value, AnswerHandle):
             value = Answer(self, name, value.text, is_class=value.kind == "a type")
         source = reply.get("source")
@@ -88,7 +88,7 @@ class Caller:
             "do": "call",
             "target": target,
             "method": method,
-            "args": [encoder.encode(it) for it in args],
+            "args": [encoder.encode(arg) for arg in args],
             "options": {name: encoder.encode(it) for name, it in options.items()},
             "without": self.without,
             "cuda": tk.cuda.is_available(),
@@ -97,7 +97,7 @@ class Caller:
         reply, blocks = self.session.ask(
             message, encoder.blocks, seconds=self.budget.left, called_back=self._call_back
         )
-        self.received += sum(it.nbytes for it in blocks)
+        self.received += sum(block.nbytes for block in blocks)
         if self.received > MOST_RECEIVED:
             raise WireError("This is more data than a check looks at.")
         self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
@@ -131,7 +131,7 @@ class Caller:
             follow(there, here)
         objects = encoder.objects
         inputs = [(objects[mine], theirs) for mine, theirs in reply["inputs"]]
-        decoder = Decoder(blocks, lambda coded: self._theirs(coded, inputs), objects)
+        decoder = Decoder(blocks, lambda coded: self._remote_object(coded, inputs), objects)
         # in the order in which they were packed: numbers are given along the way
         value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
         for mine, state in zip(objects, reply["state"], strict=True):
@@ -141,14 +141,14 @@ class Caller:
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
         """Write other numbers through the arguments on both sides; both results must show them."""
-        before = [bytes_of(it).copy() for it in owners]
+        before = [bytes_of(owner).copy() for owner in owners]
         other = [np.frombuffer(os.urandom(len(it)), np.uint8) & 1 for it in before]
         for wanted in (other, before):
             for owner, content in zip(owners, wanted, strict=True):
                 bytes_of(owner)[:] = content
-            sent = [it.tobytes() for it in wanted]
+            sent = [content.tobytes() for content in wanted]
             reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
-            theirs = Decoder(blocks, self._theirs).decode(reply.get("value"))
+            theirs = Decoder(blocks, self._remote_object).decode(reply.get("value"))
             if _numbers(theirs) != _numbers(value):
                 raise WireError("Memory is shared otherwise than was said.")
 
@@ -161,13 +161,13 @@ class Caller:
         encoder = Encoder(self._keep, is_ours=True)
         try:
             function = self._functions[message["callback"]]
-            args = [Decoder(blocks, self._theirs).decode(it) for it in message["args"]]
+            args = [Decoder(blocks, self._remote_object).decode(arg) for arg in message["args"]]
             value = encoder.encode(function(*args))
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"[:500]}, []
         return {"value": value}, encoder.blocks
 
-    def _theirs(self, coded: Message, inputs: Sequence[tuple[Any, int]] = ()) -> Any:
+    def _remote_object(self, coded: Message, inputs: Sequence[tuple[Any, int]] = ()) -> Any:
         if coded["k"] == "history":
             return self._with_history(coded["tensor"], coded["h"], inputs)
         kind, text = _sound_text(coded, "kind"), _sound_text(coded, "text")
@@ -274,13 +274,13 @@ class Answer:
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._caller.call(self.__name__, "", list(args), options)
 
-    def tried(self, *args: Any) -> Any:
-        """What a program comes to in which the answer is a part of the engine of chapter 10."""
-        return self._caller.call(self.__name__, "tried", list(args), {})
-
     def __getitem__(self, key: Any) -> Any:
         """What is launched, of a kernel: ``answer[blocks, threads]``."""
         return self._caller.call(self.__name__, "entry", [key], {})
+
+    def tried(self, *args: Any) -> Any:
+        """What a program comes to in which the answer is a part of the engine of chapter 10."""
+        return self._caller.call(self.__name__, "tried", list(args), {})
 
     def __repr__(self) -> str:
         return self._text
@@ -301,7 +301,7 @@ def run_case(
 
     def run() -> None:
         outcome.value = plain(exercise.run(answer, *given.args))
-        arguments[:] = [plain(it) for it in given.args]
+        arguments[:] = [plain(arg) for arg in given.args]
 
     try:
         limited(run, budget.left + LONGEST_LOOK)
@@ -330,12 +330,12 @@ def _sound_text(message: Message, name: str) -> str:
     return text[:2000]
 
 
-def _records(told: Any) -> list[tuple[str, str | None, int]]:
+def _records(ledger: Any) -> list[tuple[str, str | None, int]]:
     """What the answer asked of a CUDA device, as its own process saw it."""
     try:
         found = [
             (str(kind), direction and str(direction), int(size))
-            for kind, direction, size in told[:10_000]
+            for kind, direction, size in ledger[:10_000]
         ]
     except (TypeError, ValueError) as problem:
         raise WireError("A ledger is damaged.") from problem
@@ -396,11 +396,11 @@ def _rebuilt(coded: Message) -> BaseException:
     first, *rest = text.splitlines() or [""]
     second = " ".join(filter(None, (line.strip() for line in rest)))
     message = compare.cut(first.strip(), compare.SHOWN), compare.cut(second, compare.SHOWN)
-    error.__dict__["_told"] = message, _sound_text(coded, "where")
+    error.__dict__["_words"] = message, _sound_text(coded, "where")
     return error
 
 
 def words_of(error: BaseException) -> tuple[tuple[str, str], str]:
-    """The message of an exception and the line that raised it, as the other side told them."""
-    told: tuple[tuple[str, str], str] = getattr(error, "_told", (compare.text_of(error), ""))
-    return told
+    """The message of an exception and the line that raised it, as the other side described them."""
+    words: tuple[tuple[str, str], str] = getattr(error, "_words", (compare.text_of(error), ""))
+    return words

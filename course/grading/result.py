@@ -80,18 +80,22 @@ class Result:
     @property
     def score(self) -> float:
         """The points of all checks together."""
-        return sum(it.report.score for it in self.exercises)
+        return sum(exercise.report.score for exercise in self.exercises)
 
     @property
     def possible(self) -> float:
-        return sum(it.report.possible for it in self.exercises)
+        return sum(exercise.report.possible for exercise in self.exercises)
 
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""
         if self._text:
             return self._text
-        values = {it.name: getattr(self, it.name) for it in fields(self) if it.name not in _APART}
-        values["exercises"] = [_exercise_out(it) for it in self.exercises]
+        values = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in _APART
+        }
+        values["exercises"] = [_exercise_out(exercise) for exercise in self.exercises]
         return json.dumps({"format": FORMAT, **values}, ensure_ascii=False, sort_keys=True)
 
     @classmethod

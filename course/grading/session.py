@@ -465,12 +465,12 @@ def _lay_out(stage: Path) -> None:
 def environment() -> tuple[str, ...]:
     """The files and folders of this machine that the sandbox shows: Python and its libraries."""
     found = [entry for folder in _standard_library() for entry in _entries(folder)]
-    found += [str(it) for it in _distributions()]
+    found += [str(distribution) for distribution in _distributions()]
     found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
     shared = Path(sys.base_prefix, "lib")
     if shared.is_dir():
-        found += [str(it) for it in shared.glob("*.so*")]
-    return tuple(dict.fromkeys(it for it in found if Path(it).exists()))
+        found += [str(path) for path in shared.glob("*.so*")]
+    return tuple(dict.fromkeys(path for path in found if Path(path).exists()))
 
 
 def _standard_library() -> list[Path]:
@@ -482,7 +482,7 @@ def _standard_library() -> list[Path]:
 def _entries(folder: Path) -> list[str]:
     """What lies in a folder of the standard library; its site-packages may hold this course."""
     left_out = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3")
-    return [str(it) for it in sorted(folder.iterdir()) if it.name not in left_out]
+    return [str(path) for path in sorted(folder.iterdir()) if path.name not in left_out]
 
 
 @cache
@@ -499,15 +499,15 @@ def _distributions() -> list[Path]:
         except importlib.metadata.PackageNotFoundError:
             continue  # needed elsewhere, or under another Python
         tops = {Path(it.parts[0]) for it in distribution.files or ()}
-        found += [Path(str(distribution.locate_file(it))) for it in tops if it.name != ".."]
+        found += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
         needed = [it for it in distribution.requires or () if "extra ==" not in it]
         wanted += [re.split(r"[^\w.-]", it, maxsplit=1)[0] for it in needed]
     left_out = ("bin", "__pycache__", "share", "include")
-    return sorted({it for it in found if it.name not in left_out})
+    return sorted({path for path in found if path.name not in left_out})
 
 
 def _import_path() -> list[str]:
     """`sys.path` in the sandbox: the standard library and the environment, no current folder."""
     standard = [it / name for it in _standard_library() for name in ("", "lib-dynload")]
-    packages = [it.parent for it in _distributions()]
+    packages = [distribution.parent for distribution in _distributions()]
     return list(dict.fromkeys(str(it) for it in [*standard, *packages]))

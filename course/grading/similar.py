@@ -91,12 +91,12 @@ def _tokens(source: str) -> tuple[str, ...]:
         return ()
     row: list[str] = []
     begins = True  # of a statement: a text that stands there alone is a docstring
-    for it in found:
-        if it.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.NL):
+    for token in found:
+        if token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.NL):
             begins = True
-        elif it.type != tokenize.COMMENT and it.string:
-            if not (begins and it.type == tokenize.STRING):
-                row.append(it.string)
+        elif token.type != tokenize.COMMENT and token.string:
+            if not (begins and token.type == tokenize.STRING):
+                row.append(token.string)
             begins = False
     return tuple(row)
 
@@ -107,8 +107,10 @@ def _bound(source: str) -> set[str] | None:
         nodes = list(ast.walk(ast.parse(source[:MOST])))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    stored = {it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)}
-    return stored | {it.arg for it in nodes if isinstance(it, ast.arg)}
+    stored = {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def pairs(
@@ -127,13 +129,16 @@ def pairs(
         equal.append(who)
         if len(equal) == 1:
             unusual[who] = shingles(text) - given
-    counted = Counter(it for found in unusual.values() for it in found)
+    counted = Counter(shingle for found in unusual.values() for shingle in found)
     most = max(2, min(COMMON * len(unusual), CROWD))
-    rare = {who: {it for it in found if counted[it] <= most} for who, found in unusual.items()}
+    rare = {
+        who: {shingle for shingle in found if counted[shingle] <= most}
+        for who, found in unusual.items()
+    }
     rare = {who: found for who, found in rare.items() if len(found) >= LEAST}
     for first, *others in learners.values():
         if first in rare:
-            yield from (Pair(exercise, first, it, 1.0, len(rare[first])) for it in others)
+            yield from (Pair(exercise, first, other, 1.0, len(rare[first])) for other in others)
     holders: dict[Shingle, list[str]] = defaultdict(list)
     for who, found in rare.items():
         for it in found:

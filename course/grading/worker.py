@@ -52,7 +52,7 @@ def main() -> None:
                 submission = Submission(content=content.tobytes(), **message)
                 result = _graded(warm, source, submission, seed)
                 texts = result.to_json(), writer.autograded(result, source)
-                wire.send(dict(result.timings), [it.encode() for it in texts])
+                wire.send(dict(result.timings), [text.encode() for text in texts])
     except Closed:
         pass
     except (CourseError, OSError) as problem:  # a full disk, no open files left

@@ -71,7 +71,7 @@ def results(
                     waiting.extend(islice(rest, 0 if waiting else 1))
                     if waiting:
                         worker.take(waiting.popleft())
-            if not any(it.job for it in pool):
+            if not any(worker.job for worker in pool):
                 break
             yield from done  # while they are written, the next ones are on their way
             done = list(_finished(pool, waiting, source))
@@ -92,7 +92,7 @@ def one(worker: Worker, job: Job) -> Result:
 
 
 def _finished(pool: Sequence[Worker], waiting: deque[Job], source: Source) -> Iterator[Result]:
-    busy = {it.descriptor: it for it in pool if it.job is not None}
+    busy = {worker.descriptor: worker for worker in pool if worker.job is not None}
     poll = select.poll()
     for descriptor in busy:
         poll.register(descriptor, select.POLLIN)
@@ -119,7 +119,7 @@ def _finished(pool: Sequence[Worker], waiting: deque[Job], source: Source) -> It
             waiting.append(job)
         elif ended_for_memory() > worker.ended_for_memory:
             yield judge.ungraded(source, job.submission, job.seed, NO_MEMORY)
-        elif any(it.was_ready for it in pool):
+        elif any(worker.was_ready for worker in pool):
             yield set_aside(job, source)
         else:  # it is not the submission's fault
             raise CourseError("A worker does not start.")
@@ -148,7 +148,7 @@ class Worker:
     ended_for_memory: int = 0
     """Processes that the kernel had ended for lack of memory when it was given its job."""
     _begins: Message | None = None
-    """What it is still to be told first."""
+    """The first message, until it is sent."""
     _wire: Wire | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     _until: float = 0.0
@@ -209,7 +209,7 @@ class Worker:
             self.was_ready = True
             return None
         self.job = None
-        text, page = (it.tobytes().decode() for it in blocks)
+        text, page = (block.tobytes().decode() for block in blocks)
         return Result.from_json(text, timings=said, page=page)
 
     def close(self) -> None:

@@ -99,7 +99,8 @@ class Writer:
         """Whether the gradebook has these points: it may be another, or an older one, restored."""
         found = self._entries.scores.get(result.learner, {})
         return all(
-            it.cell in found and found[it.cell] == it.report.score for it in result.exercises
+            exercise.cell in found and found[exercise.cell] == exercise.report.score
+            for exercise in result.exercises
         )
 
     def apply(self, result: Result) -> None:
@@ -148,15 +149,17 @@ class Writer:
 
     def _grade(self, result: Result) -> None:
         cells = {matching.grade_id(it): it for it in result.notebook.get("cells", [])}
-        graded = {it.cell: it.report.score for it in result.exercises}
+        graded = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
         names = {*entries.points, *entries.commented}
-        unchanged = {it for it in names if self._is_unchanged(cells.get(it))}
+        unchanged = {name for name in names if self._is_unchanged(cells.get(name))}
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
-        scores = {it: graded.get(it, 0.0 if it in unchanged else None) for it in entries.points}
+        scores = {
+            name: graded.get(name, 0.0 if name in unchanged else None) for name in entries.points
+        }
         silent = unchanged if result.status == "graded" else set()
-        comments = {it: "No response." if it in silent else None for it in entries.commented}
+        comments = {cell: "No response." if cell in silent else None for cell in entries.commented}
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
@@ -186,12 +189,12 @@ def autograded(result: Result, source: Source) -> str:
 
 def notebook(result: Result, source: Source) -> dict[str, Any]:
     """The autograded notebook: ours where it is ours, clean where it is the learner's."""
-    graded = {it.cell: it for it in result.exercises}
+    graded = {exercise.cell: exercise for exercise in result.exercises}
     theirs = result.notebook.get("cells", [])
     if result.status != "graded":
-        theirs = [dict(it) for it in source.released["cells"]]
+        theirs = [dict(cell) for cell in source.released["cells"]]
     room = clean.Room()
-    cells = [_written(it, source, graded, room) for it in theirs]
+    cells = [_written(cell, source, graded, room) for cell in theirs]
     note = _note(result)
     return {
         "cells": ([note] if note else []) + cells,

@@ -128,8 +128,8 @@ def fixed_cases(exercise: Exercise) -> frozenset[str]:
 
 
 _TYPED_OFF = (
-    "What passes does not count alone: it has the same numbers for everybody. It counts as soon as "
-    "another case passes too, one whose numbers change when it is graded."
+    "The cases that pass have the same numbers for everybody, so they give no points alone. They "
+    "count as soon as a case passes whose numbers are drawn anew when it is graded."
 )
 
 

@@ -31,7 +31,7 @@ from course.engine import assembly
 from course.notebook.limited import limited
 from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
 from course.notebook.state import random_state, restored, set_random_state
-from course.sandbox.shell import Shell, alike, where
+from course.sandbox.shell import Shell, where, without_addresses
 from course.sandbox.values import Decoder, Encoder, address, follow
 from course.sandbox.wire import Closed, Message, Wire
 from course.shared.errors import TimeLimit
@@ -111,9 +111,9 @@ class Learner:
 
     def _called(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.memory, self.result = blocks, None
-        before = [it.tobytes() for it in blocks]
-        decoder = Decoder(blocks, self._there, trusts=True)
-        args = [decoder.decode(it) for it in message["args"]]
+        before = [block.tobytes() for block in blocks]
+        decoder = Decoder(blocks, self._checker_object, trusts=True)
+        args = [decoder.decode(arg) for arg in message["args"]]
         options = {name: decoder.decode(it) for name, it in message["options"].items()}
         target = self._target(message["target"])
         objects = list(decoder.objects)
@@ -126,17 +126,17 @@ class Learner:
             try:
                 with tk.cuda.record() as ledger:
                     self.result = _METHODS[message["method"]](target, args, options)
-                reply["ledger"] = [[it.kind, it.direction, it.bytes] for it in ledger][
-                    :MOST_RECORDS
-                ]
+                reply["ledger"] = [
+                    [record.kind, record.direction, record.bytes] for record in ledger
+                ][:MOST_RECORDS]
                 reply["value"] = encoder.encode(self.result)
-                reply["state"] = [_state(encoder, it) for it in objects]
+                reply["state"] = [_state(encoder, value) for value in objects]
             except (KeyboardInterrupt, TimeLimit):
                 raise
             except BaseException as error:
                 reply["ended"] = "raised"
                 reply["error"] = _described(error)
-                reply["state"] = [_state(encoder, it) for it in objects]
+                reply["state"] = [_state(encoder, value) for value in objects]
             reply["warned"] = [
                 f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
             ]
@@ -149,7 +149,8 @@ class Learner:
                     limited(run, message["seconds"])
             except TimeLimit:
                 reply = {"ended": "timed out"}
-        reply["printed"], reply["left_changed"] = alike(printed.getvalue()), left_changed[:20]
+        reply["printed"] = without_addresses(printed.getvalue())
+        reply["left_changed"] = left_changed[:20]
         needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
         reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
         for here, there in decoder.moved:  # a kernel may have written to it
@@ -171,7 +172,7 @@ class Learner:
     def _target(self, named: Any) -> Any:
         return self.shell.user_ns[named] if type(named) is str else self.objects[named]
 
-    def _there(self, coded: Message) -> Any:
+    def _checker_object(self, coded: Message) -> Any:
         """What stands for an object of the checker's: itself, if it came from here."""
         if coded["k"] == "handle" and coded.get("yours"):
             return self.objects[coded["h"]]
@@ -179,12 +180,12 @@ class Learner:
 
         def call_back(*args: Any) -> Any:
             encoder = Encoder(self._keep)
-            values = [encoder.encode(it) for it in args]
+            values = [encoder.encode(arg) for arg in args]
             self.wire.send({"callback": number, "args": values}, encoder.blocks)
             reply, blocks = self.wire.receive()
             if "error" in reply:
                 raise ValueError(reply["error"])
-            return Decoder(blocks, self._there, trusts=True).decode(reply["value"])
+            return Decoder(blocks, self._checker_object, trusts=True).decode(reply["value"])
 
         return call_back
 
@@ -248,7 +249,7 @@ def _described(error: BaseException) -> Message:
 
 def _text(error: object) -> str:
     try:
-        return alike(str.__str__(str(error))[:5000])
+        return without_addresses(str.__str__(str(error))[:5000])
     except (KeyboardInterrupt, TimeLimit):
         raise
     except BaseException:  # an exception of the learner's own
@@ -258,5 +259,5 @@ def _text(error: object) -> str:
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
     """Which memory that goes out is memory that came in: pairs of positions."""
     known = {(address(it), it.nbytes): n for n, it in enumerate(blocks) if it.size}
-    places = [(address(it), it.nbytes) for it in owners]
+    places = [(address(owner), owner.nbytes) for owner in owners]
     return [[n, known[place]] for n, place in enumerate(places) if place in known]

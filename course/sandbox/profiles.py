@@ -157,16 +157,16 @@ def refused_hello(said: object, profile: str, limits: Limits) -> str | None:
     """What is wrong with a process that said this; None if it is as it should be."""
     if not isinstance(said, dict) or not isinstance(said.get("hello"), dict):
         return "It did not say under which limits it runs"
-    told = said["hello"]
-    if told.get("profile") != profile:
-        return f"It runs under the profile {told.get('profile')}, not {profile}"
-    kept = told.get("limits")
+    stated = said["hello"]
+    if stated.get("profile") != profile:
+        return f"It runs under the profile {stated.get('profile')}, not {profile}"
+    kept = stated.get("limits")
     for name, value in limits_of_process(limits, profile).items():
         found = kept.get(str(name)) if isinstance(kept, dict) else None
         if found != value:
             return f"Of {_NAMES[name]} it has {found}, and a submission is given {value}"
-    if told.get("versions") != versions():
-        return f"It has the versions {told.get('versions')}, and the checker {versions()}"
+    if stated.get("versions") != versions():
+        return f"It has the versions {stated.get('versions')}, and the checker {versions()}"
     return None
 
 

@@ -154,7 +154,7 @@ def restrict() -> None:
     """
     if not linux.KNOWN:
         raise OSError(errno.ENOSYS, f"seccomp: the calls of {linux.MACHINE} are not known")
-    written = [_Step(*it) for it in steps(int(linux.MACHINE == "aarch64"), os.getpid())]
+    written = [_Step(*step) for step in steps(int(linux.MACHINE == "aarch64"), os.getpid())]
     program = _Program(len(written), (_Step * len(written))(*written))
     linux.prctl(linux.NO_NEW_PRIVS, 1)
     set_filter, on_all_threads = 1, 1

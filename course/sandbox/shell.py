@@ -32,7 +32,7 @@ _FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\d+-\w+/(?:stage/|home-\
 
 
 @dataclass
-class Ran:
+class CellOutcome:
     """What running one cell came to."""
 
     error: str | None = None
@@ -62,7 +62,7 @@ class Outputs:
         """What is printed to a stream."""
         if self.left_text <= 0:
             return
-        text = alike(text[: self.left_text])
+        text = without_addresses(text[: self.left_text])
         self.left_text -= len(text)
         if self.left_text <= 0:
             text += "\n[The rest of what this cell printed is left out.]\n"
@@ -101,7 +101,7 @@ class _Stream(io.TextIOBase):
         """Stay open, whatever a cell does."""
 
 
-def alike(text: str) -> str:
+def without_addresses(text: str) -> str:
     """A text without what differs each time: addresses, the worker's own folders."""
     text = _FOLDER.sub("", text) if "course-grading-" in text else text
     return _ADDRESS.sub("at 0x...", text)
@@ -109,7 +109,11 @@ def alike(text: str) -> str:
 
 def _bundle(data: Any) -> dict[str, str]:
     """The texts of a display by their type; pictures come as base64 already."""
-    return {str(kind): alike(text) for kind, text in dict(data).items() if isinstance(text, str)}
+    return {
+        str(kind): without_addresses(text)
+        for kind, text in dict(data).items()
+        if isinstance(text, str)
+    }
 
 
 class _Hook(DisplayHook):
@@ -180,15 +184,15 @@ class Shell(InteractiveShell):
             {
                 "output_type": "error",
                 "ename": str(getattr(etype, "__name__", etype)),
-                "evalue": alike(message_of(evalue)),
-                "traceback": [alike(str(it)) for it in stb][:40],
+                "evalue": without_addresses(message_of(evalue)),
+                "traceback": [without_addresses(str(line)) for line in stb][:40],
             }
         )
 
-    def run(self, source: str, seconds: float) -> Ran:
+    def run(self, source: str, seconds: float) -> CellOutcome:
         """One cell; ends after so many seconds, if the cell lets itself be ended."""
         before = dict(self.user_ns)
-        ran = Ran()
+        ran = CellOutcome()
         self.outputs.begin()
         result: list[Any] = []
         streams = sys.stdout, sys.stderr
@@ -197,18 +201,21 @@ class Shell(InteractiveShell):
         try:
             limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
         except BaseException as error:
-            ran.error, ran.message = type(error).__name__, alike(message_of(error))
+            ran.error, ran.message = type(error).__name__, without_addresses(message_of(error))
         finally:
             sys.stdout, sys.stderr = streams
         if result:
             raised = result[0].error_before_exec or result[0].error_in_exec
             if raised is not None:
-                ran.error, ran.message = type(raised).__name__, alike(message_of(raised))
-        # by the clock: what became of the exception on its way through IPython cannot be told
+                ran.error, ran.message = (
+                    type(raised).__name__,
+                    without_addresses(message_of(raised)),
+                )
+        # by the clock: what became of the exception on its way through IPython is not known
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
         names = (it for it, own in dict(self.user_ns).items() if before.get(it) is not own)
-        ran.bound = sorted(it for it in names if type(it) is str and len(it) < 200)[:1000]
+        ran.bound = sorted(name for name in names if type(name) is str and len(name) < 200)[:1000]
         ran.outputs = self.outputs.shown
         return ran
 

@@ -27,7 +27,7 @@ DEEPEST = 12
 
 # values, outgoing
 
-_ALIKE = (bool, float, str, NoneType)
+_SCALARS = (bool, float, str, NoneType)
 _LIBRARIES = {"builtins": builtins, "math": math, "numpy": np, "tensorkit": tk}
 
 
@@ -57,12 +57,12 @@ class Encoder:
 
     @property
     def blocks(self) -> list[Any]:
-        return [bytes_of(it).data if it.size else b"" for it in self.owners]
+        return [bytes_of(owner).data if owner.size else b"" for owner in self.owners]
 
     def encode(self, value: Any, depth: int = DEEPEST) -> Any:
         """The value as JSON. What learners' classes define is not called, apart from `repr`."""
         kind = type(value)
-        if kind in _ALIKE or (kind is int and value.bit_length() <= MOST_BITS):
+        if kind in _SCALARS or (kind is int and value.bit_length() <= MOST_BITS):
             return value
         if kind is int:
             text = f"<a whole number of {value.bit_length()} bits>"
@@ -118,7 +118,7 @@ class Encoder:
         return {"l": [self.encode(it, depth - 1) for it in list(list.__iter__(value))]}
 
     def _key(self, key: Any) -> Any:
-        return key if type(key) in (*_ALIKE, int) else text_of(key)
+        return key if type(key) in (*_SCALARS, int) else text_of(key)
 
     def _handle(self, value: Any, kind: type) -> Any:
         name = str(type.__getattribute__(kind, "__name__"))
@@ -157,7 +157,9 @@ class Encoder:
         while type(owner.base) is np.ndarray and owner.base.nbytes <= MOST_BYTES // 4:
             owner = owner.base
         # axes in the order of memory, so that a transposed owner is still one piece
-        owner = owner.transpose(np.argsort([-abs(it) for it in owner.strides], kind="stable"))
+        owner = owner.transpose(
+            np.argsort([-abs(stride) for stride in owner.strides], kind="stable")
+        )
         return owner if owner.flags.c_contiguous and not owner.dtype.hasobject else None
 
     def share(self, owner: np.ndarray) -> int:
@@ -274,7 +276,7 @@ class Decoder:
 
     def _decode(self, coded: Any, depth: int) -> Any:
         kind = type(coded)
-        if kind in _ALIKE or (kind is int and coded.bit_length() <= MOST_BITS):
+        if kind in _SCALARS or (kind is int and coded.bit_length() <= MOST_BITS):
             return coded
         if kind is not dict or depth == 0:
             raise WireError("A value is damaged.")
@@ -322,8 +324,8 @@ class Decoder:
         if _DTYPE.fullmatch(coded["dtype"]) is None or len(coded["shape"]) > 32:
             raise WireError("An array is damaged.")
         block = self.blocks[_whole(coded["b"])]
-        shape = tuple(_whole(it) for it in coded["shape"])
-        strides = tuple(_whole(it, negative=True) for it in coded["strides"])
+        shape = tuple(_whole(size) for size in coded["shape"])
+        strides = tuple(_whole(stride, negative=True) for stride in coded["strides"])
         dtype = np.dtype(coded["dtype"])
         # an expanded one needs no memory, until it is used; nor do a thousand of them
         self.shown += math.prod(shape) * max(dtype.itemsize, 1)
@@ -380,7 +382,7 @@ def _whole(value: Any, *, negative: bool = False) -> int:
 
 
 def _sound_key(key: Any) -> Any:
-    if type(key) in (*_ALIKE, int):
+    if type(key) in (*_SCALARS, int):
         return key
     raise WireError("A key is damaged.")
 

@@ -52,7 +52,7 @@ class Wire:
     def send(self, message: Message, blocks: list[Any], *, until: float = math.inf) -> None:
         """Send one message; Closed if the other side is gone, TimeoutError if `until` passes."""
         text = json.dumps(message).encode()
-        sizes = [len(it) for it in blocks]
+        sizes = [len(block) for block in blocks]
         if len(text) > MOST_JSON or sum(sizes) > MOST_BYTES or len(blocks) > MOST_BLOCKS:
             raise WireError("This is too large to be sent.")
         head = _HEAD.pack(_MARK, len(text), len(blocks)) + struct.pack(f"<{len(sizes)}I", *sizes)

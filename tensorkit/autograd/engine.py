@@ -286,10 +286,7 @@ class _Run:
         elif edge in self.private and not self.shows:
             have += value
         else:
-            if self.shows and value.__class__ is not Outputs:
-                total = (_as_tensor(have) + _as_tensor(value))._array
-            else:
-                total = have + value
+            total = _sum_seen(have, value) if self.shows else have + value
             pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
             if total.__class__ is not Outputs and not self.create_graph:
                 self.private.add(edge)
@@ -383,6 +380,13 @@ _ndarray = np.ndarray
 def _as_tensor(gradient: Any) -> Tensor:
     """A gradient for an operation on tensors."""
     return base.new(base.contiguous(gradient, device_of_array(gradient)))
+
+
+def _sum_seen(have: Any, value: Any) -> Any:
+    """``have + value`` as an operation that modes see."""
+    if value.__class__ is Outputs:
+        return have + value
+    return (_as_tensor(have) + _as_tensor(value))._array
 
 
 def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:

@@ -11,6 +11,7 @@ is asked once for each piece of 128 bytes that they touch: a *transaction*. Shar
 Programming Guide, Device Memory Accesses and Shared Memory).
 """
 
+import itertools
 from array import array
 from typing import Any, NamedTuple, NoReturn
 
@@ -163,11 +164,12 @@ class Log:
         # lowest other one: the same in whatever order the threads ran
         at = min(np.flatnonzero(races), key=lambda it: tuple(rows[4:0:-3, order[starts[it]]]))
         group = range(starts[at], ends[at])
-        one, *others = sorted(group, key=lambda it: (kinds[it] & LOAD, rows[1, order[it]]))
-        other = next(
-            it for it in others
-            if who[it] != who[one] and not kinds[it] & kinds[one] & ATOMIC
-        )  # fmt: skip
+        ordered = sorted(group, key=lambda it: (kinds[it] & LOAD, rows[1, order[it]]))
+        one, other = next(
+            pair
+            for pair in itertools.permutations(ordered, 2)
+            if who[pair[0]] != who[pair[1]] and not kinds[pair[0]] & kinds[pair[1]] & ~STORE
+        )
         self._refuse_race(rows[:, order[one]], rows[:, order[other]])
 
     def _refuse_race(self, one: Any, other: Any) -> NoReturn:

@@ -116,20 +116,17 @@ class Run:
 
     def _block(self, block: Pair, arguments: dict[str, Any]) -> None:
         """Run the threads of a block, phase by phase."""
-        is_generator, n_block = self.source.has_barriers, block[1] * self.sizes[0][0] + block[0]
-        waiting: list[Any] = [*enumerate(self.threads)]
-        running = {n: self.source.thread(**arguments) for n, _ in waiting} if is_generator else {}
+        n_block, waiting = block[1] * self.sizes[0][0] + block[0], [*enumerate(self.threads)]
+        call, running = self.source.thread, {}
+        if self.source.has_barriers:  # then the calls give generators
+            running = {n: call(**arguments) for n, _ in waiting}
         while waiting:
             self.order.shuffle(waiting)
             reached: dict[Any, Pair] = {}
             for number, thread in waiting:
                 words.threadIdx.x, words.threadIdx.y = thread
                 try:
-                    line = (
-                        next(running[number], None)
-                        if is_generator
-                        else self.source.thread(**arguments)
-                    )
+                    line = next(running[number], None) if running else call(**arguments)
                 except Exception as error:
                     self._explain(error, block, thread)
                 reached[line] = min(thread[::-1], reached.get(line, (1024, 0)))
@@ -142,9 +139,16 @@ class Run:
 
     # What goes wrong
 
-    def _who(self, block: Pair, thread: Pair) -> str:
-        names = in_words("block", block, self.sizes[0]), in_words("thread", thread, self.sizes[1])
-        return ", ".join(names)
+    def _refuse(self, first: str, line: int, block: Pair, *threads: Pair, **more: Any) -> NoReturn:
+        """KernelError at a line: who was there, with ``why``, the repair and the element."""
+        who = in_words("block", block, self.sizes[0]).capitalize()
+        who += f", {in_words('thread', threads[0], self.sizes[1])}{more.pop('why', '')}."
+        raise KernelError(
+            f"Kernel {self.source.name} {first}",
+            self.source.at(line),
+            who,
+            **more, line=line, block=block, threads=threads,
+        ) from None  # fmt: skip
 
     def _explain(self, error: Exception, block: Pair, thread: Pair) -> NoReturn:
         """The error of a thread, with the line of the kernel and who was there."""
@@ -153,43 +157,31 @@ class Run:
             if trace.tb_frame.f_code.co_filename == self.source.file:
                 line = trace.tb_lineno
             trace = trace.tb_next
-        first, details, repair = f"stopped: {error}", "", None
-        index: Any = None
+        more: dict[str, Any] = {}
         if isinstance(error, _Outside):
             memory, index = error.args
             place = str(list(index) if isinstance(index, tuple) else [index])
-            first = f"reaches {memory.name}{place}, which is outside of {memory.name}"
             sizes = " x ".join(map(str, memory.host.shape))
-            details = f"; {memory.name} has {sizes} elements, and no index counts from the end"
-            repair = "a guard around the line: if i < n:"
+            more["element"], more["repair"] = index, "a guard around the line: if i < n:"
+            more["why"] = f"; {memory.name} has {sizes} elements, and none is counted from the end"
+            error = IndexError(f"reaches {memory.name}{place}, which is outside of {memory.name}")
         elif "cannot be interpreted as an integer" in str(error):
-            first, repair = "stopped: an index is not a whole number", "// in place of /"
-        raise KernelError(
-            f"Kernel {self.source.name} {first}",
-            self.source.at(line),
-            f"It was {self._who(block, thread)}{details}.",
-            repair=repair,
-            line=line,
-            block=block,
-            threads=(thread,),
-            element=index,
-        ) from None
+            error, more["repair"] = IndexError("has an index that is no whole number"), "//, not /"
+        else:
+            error = RuntimeError(f"stopped: {error}")
+        self._refuse(str(error), line, block, thread, **more)
 
     def _refuse_split(self, block: Pair, reached: dict[Any, Pair]) -> NoReturn:
         line, *others = sorted(reached, key=lambda it: it or 1 << 30)
         one, other = reached[line], reached[others[0]]
         where = f"waits in line {others[0]}" if others[0] else "has ended"
-        raise KernelError(
-            f"Kernel {self.source.name}: not all threads of a block reach a barrier",
-            self.source.at(line),
-            f"{self._who(block, one).capitalize()} waits there, and "
-            f"{in_words('thread', other, self.sizes[1])} {where}. On a GPU they would wait for "
-            "ever, or go on with wrong numbers.",
+        self._refuse(
+            "has a barrier that not all threads of a block reach",
+            line, block, one, other,
+            why=f" waits there, and {in_words('thread', other, self.sizes[1])} {where}. On a GPU "
+            "they would wait for ever, or go on with wrong numbers",
             repair="cuda.syncthreads() outside of if, and of loops that differ between threads",
-            line=line,
-            block=block,
-            threads=(one, other),
-        )
+        )  # fmt: skip
 
 
 def _place(word: Any, pair: Pair) -> None:

@@ -69,6 +69,7 @@ grid = Word("grid", "i = cuda.grid(1), or i, j = cuda.grid(2)")
 syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
+WORDS = (*POSITIONS, grid, syncthreads, atomic_add)
 
 
 class Source:
@@ -93,10 +94,9 @@ class Source:
         found = self.tree.body[0]
         nodes: list[Any] = [it for it in ast.walk(self.tree) if hasattr(it, "lineno")]
         self.parameters = [each.arg for each in found.args.args]
-        self.locals = {
-            it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)
-        }
-        self.used = {it.id for it in nodes if isinstance(it, ast.Name)}
+        names = [it for it in nodes if isinstance(it, ast.Name)]
+        self.used = {it.id for it in names}
+        self.locals = {it.id for it in names if isinstance(it.ctx, ast.Store)}
         self.gaps = [it for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
         self.shared: dict[str, tuple[tuple[int, ...], Any, int]] = {}
         self.arrays: dict[str, int] = {}
@@ -188,10 +188,7 @@ class Source:
                     yield "its parameters have no defaults and no *", f"def {self.name}(x, out, n):"
             case ast.Assign(targets=[ast.Name(id=name)], value=call) if self.calls(call, shared):
                 if node not in self.tree.body[0].body or not self._makes_shared(name, call):
-                    yield (
-                        "shared() has constant sizes and a dtype, outside of if and loops",
-                        _SHARED,
-                    )
+                    yield "shared() has constant sizes, a dtype, and no if or loop", _SHARED
                 fine |= {*ast.walk(node)}
             case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(), ast.Name()])]):
                 if not self.calls(node.value, grid) or not text.endswith("(2)"):
@@ -213,9 +210,7 @@ class Source:
             case ast.For() | ast.While(orelse=[_, *_]):
                 yield "a loop goes over a range and has no else", "for j in range(n):"
             case ast.Subscript(value=ast.Name(id=name)) if name in arrays:
-                fine |= (
-                    {node.value, node.slice} if isinstance(node.slice, ast.Tuple) else {node.value}
-                )
+                fine |= {node.value, *_pair_of(node.slice)}
             case ast.Subscript():
                 what = f"{ast.unparse(node.value)} is no tensor among the arguments"
                 yield f"{what} and no shared array", "x[i] of an argument x"
@@ -248,7 +243,7 @@ class Source:
         function = self.value(node.func)
         if function is atomic_add and len(node.args) == 3 and not node.keywords:
             index = node.args[1]
-            fine |= {node.args[0], index} if isinstance(index, ast.Tuple) else {node.args[0]}
+            fine |= {node.args[0], *_pair_of(index)}
             if ast.unparse(node.args[0]) not in (*self.arrays, *self.shared):
                 yield f"{ast.unparse(node.args[0])} is no array", atomic_add.example
         elif isinstance(function, Word):
@@ -277,6 +272,10 @@ class Source:
         return ast.unparse(_ForCupy(self).changed()) + "\n"
 
 
+def _pair_of(index: ast.expr) -> list[ast.expr]:
+    return [index] if isinstance(index, ast.Tuple) else []
+
+
 class _Changed(ast.NodeTransformer):
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -301,9 +300,8 @@ class _ForCupy(_Changed):
     def visit_Assign(self, node: ast.Assign) -> Any:
         target, value = node.targets[0], node.value
         if isinstance(target, ast.Tuple):
-            return [
-                ast.Assign([it], _index(axis)) for it, axis in zip(target.elts, "xy", strict=True)
-            ]
+            column, row = target.elts
+            return [ast.Assign([column], _index("x")), ast.Assign([row], _index("y"))]
         if self.source.calls(value, shared):
             shape, dtype, _ = self.source.shared[ast.unparse(target)]
             made = f"jit.shared_memory(numpy.{dtype.name}, {math.prod(shape)})"

@@ -20,20 +20,13 @@ from tensorkit.autograd.inplace import check_write, written
 from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
 from tensorkit.cuda.kernel_run import Run
-from tensorkit.cuda.kernel_source import Source
-from tensorkit.cuda.kernel_source import atomic_add as atomic_add
-from tensorkit.cuda.kernel_source import blockDim as blockDim
-from tensorkit.cuda.kernel_source import blockIdx as blockIdx
-from tensorkit.cuda.kernel_source import grid as grid
-from tensorkit.cuda.kernel_source import gridDim as gridDim
-from tensorkit.cuda.kernel_source import shared as shared
-from tensorkit.cuda.kernel_source import syncthreads as syncthreads
-from tensorkit.cuda.kernel_source import threadIdx as threadIdx
+from tensorkit.cuda.kernel_source import WORDS, Source, shared
 from tensorkit.devices import as_device
 from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
 from tensorkit.errstate import silently
 from tensorkit.random import initial_seed
 
+threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add = WORDS
 MOST_THREADS = 1024
 _DTYPES = {"float32", "int32", "int64", "bool"}  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
@@ -86,19 +79,16 @@ class Kernel:
     def __getitem__(self, sizes: Any) -> Any:
         if type(sizes) is not tuple or len(sizes) != 2:
             self._refuse_sizes(TypeError, "two sizes stand in the brackets")
-        blocks, threads = (
-            (*it, 1)[:2] if type(it) is tuple and 0 < len(it) < 3 else (it, 1) for it in sizes
-        )
-        for given, pair in zip(sizes, (blocks, threads), strict=True):
-            if not all(type(it) is int for it in pair):
-                self._refuse_sizes(TypeError, f"{given!r} is no integer and no pair of integers")
-            if min(pair) < 1:
-                self._refuse_sizes(ValueError, f"there is at least one, and here is {given!r}")
-        if threads[0] * threads[1] > MOST_THREADS:
+        blocks, threads = (it if type(it) is tuple and len(it) == 2 else (it, 1) for it in sizes)
+        for size in (*blocks, *threads):
+            if type(size) is not int:
+                self._refuse_sizes(TypeError, f"{size!r} is no integer and no pair of integers")
+            if size < 1:
+                self._refuse_sizes(ValueError, f"there is at least one, and here is {size}")
+        if (n := threads[0] * threads[1]) > MOST_THREADS:
             raise AcceleratorError(
                 "CUDA error: invalid configuration argument",
-                f"A block has at most {MOST_THREADS:,} threads, and here are "
-                f"{threads[0] * threads[1]:,}.",
+                f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}.",
                 repair=f"{self.__name__}[more blocks, 256](...)",
             )
         return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
@@ -109,13 +99,13 @@ class Kernel:
     def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
         call = f"{self.__name__}[blocks, threads]({', '.join(self.source.parameters)})"
         repair = f"{call}, with blocks = -(-n // threads) for n elements"
-        raise kind(message(f"Kernel {self.__name__} cannot be launched: {what}", repair=repair))
+        _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
 
     def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
         source, name, wanted = self.source, self.__name__, self.source.parameters
         if len(args) != len(wanted):
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
-            raise TypeError(message(first, repair=f"{name}[...]({', '.join(wanted)})"))
+            _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
         if source.gaps:
             source.refuse(source.gaps[0], "a gap is still open", "an expression in place of ...")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
@@ -177,43 +167,35 @@ def kernel(function: Any) -> Kernel:
     return Kernel(function)
 
 
+def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
+    raise kind(message(first, repair=repair))
+
+
 def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     """Raise unless this can be the value of a parameter."""
-    name = f"{source.name}(): {parameter}"
+    name, kind = f"{source.name}(): {parameter}", type(value).__name__
+    is_tensor, adds = isinstance(value, TensorBase), parameter in source.added
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.used:
-            repair = f"{parameter}.item()" if isinstance(value, TensorBase) else "int or float"
-            kind = type(value).__name__
-            raise TypeError(message(f"{name} is a number here, not {kind}", repair=repair))
+            repair = f"{parameter}.item()" if is_tensor else "int or float"
+            _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
         return
-    if not isinstance(value, TensorBase):
-        repair = f"tk.tensor(..., device='cuda') as {parameter}"
-        raise TypeError(
-            message(f"{name} must be Tensor, not {type(value).__name__}", repair=repair)
-        )
+    if not is_tensor:
+        _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
     if value.device is not backend.device:
-        raise DeviceMismatchError(
-            f"{name} is on {value.device}, and a kernel runs on {backend.device}",
-            "A kernel sees the memory of its device only.",
-            repair=f"{parameter}.to('cuda')",
-        )
-    adds = parameter in source.added
+        what = f"{name} is on {value.device}, and a kernel sees the memory of {backend.device}"
+        _refuse(DeviceMismatchError, what, f"{parameter}.to('cuda')")
     if value.dtype.name not in (_DTYPES - {"int64", "bool"} if adds else _DTYPES):
-        known = "CUDA adds atomically to float32 and int32."
-        raise DTypeError(
-            f"{name} has dtype {value.dtype}",
-            known if adds else f"Kernels take {', '.join(sorted(_DTYPES))}.",
-            repair=f"{parameter}.float(), or {parameter}.int()",
-        )
+        known = "atomic_add takes float32, int32" if adds else f"kernels take {sorted(_DTYPES)}"
+        what = f"{name} has dtype {value.dtype}; {known}"
+        _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
     n_dims = source.arrays[parameter]
     if value._array.ndim != n_dims:
         what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
-        raise TypeError(
-            message(what, repair=f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
-        )
+        _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
     if parameter in source.written and check_write(value):
-        what = "requires grad, and autograd does not see what a kernel writes"
-        raise TypeError(message(f"{name} {what}", repair=f"{parameter}.detach()"))
+        what = f"{name} requires grad, and autograd does not see what a kernel writes"
+        _refuse(TypeError, what, f"{parameter}.detach()")
 
 
 def _check_types(source: Source, is_float: dict[str, bool]) -> None:

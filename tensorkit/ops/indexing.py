@@ -17,7 +17,7 @@ from tensorkit.autograd.inplace import check_write, written
 from tensorkit.autograd.node import Rule
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
-from tensorkit.dispatch_mode import seen_by_modes
+from tensorkit.dispatch_mode import seen_by_modes, through_modes
 from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errors import (
     DeviceMismatchError,
@@ -42,9 +42,10 @@ _PLAIN = frozenset((int, slice))
 _VIEWS = frozenset((int, slice, type(None), type(...)))
 
 
-@seen_by_modes
 def getitem(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view, unless masks or positions pick from it."""
+    if state.modes:  # as in seen_by_modes, without its call
+        return through_modes(getitem, (x, index), {}, records=True)
     picks: Picks = {}
     target = _viewed(x, index, picks)
     if picks:

@@ -13,7 +13,7 @@ from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
 from tensorkit.base import TensorBase
 from tensorkit.dispatch_layers import Trace
-from tensorkit.dtypes import DType, of_number
+from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
 from tensorkit.errstate import silent
 from tensorkit.ops.arguments import as_number
@@ -42,7 +42,7 @@ class Route(NamedTuple):
     """The way of one call: its layers from the outside in, and the kernel; None if none ran."""
 
     operation: str
-    layers: tuple[Layer, ...]
+    layers: list[Layer]
     kernel: str | None
 
     @property
@@ -67,26 +67,16 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
     kernel: numpy.multiply
     """
     routes = routes_of("viz.dispatch", operation, args, options)
-    return picture(routes)
-
-
-def picture(routes: list[Route]) -> Picture:
-    """Routes side by side, each from top to bottom."""
-    names = ", ".join(it.operation for it in routes[:MOST_CALLS])
-    title = f"Dispatch of {names}" + ", …" * (len(routes) > MOST_CALLS)
-    if len(routes) == 1:
-        title += f": ends in {routes[0].end}"
+    title = f"Dispatch of {', '.join(it.operation for it in routes[:MOST_CALLS])}"
+    title += f": ends in {routes[0].end}" if len(routes) == 1 else ""
     drawn, edges = list[Box](), list[tuple[int, int]]()
     for route in routes[:MOST_CALLS]:
-        first = len(drawn)
+        edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
         for name, is_passed, reason in route.layers:
             lines = drawing.wrapped(reason, 26 if len(routes) > 1 else 44)
-            skipped = [] if is_passed else ["skipped"]
-            drawn.append(
-                Box(name, [*skipped, *lines], drawing.PLAIN if is_passed else drawing.FOLDED)
-            )
+            passed, skipped = (name, lines), (name, ["skipped", *lines], drawing.FOLDED)
+            drawn.append(Box(*(passed if is_passed else skipped)))
         drawn.append(Box(route.operation, drawing.wrapped(route.end, 40), drawing.RESULT))
-        edges += [(at, at + 1) for at in range(first, len(drawn) - 1)]
     canvas = Canvas(title)
     boxes.draw(canvas, drawn, edges)
     boxes.key(canvas, drawn, MEANINGS)
@@ -99,8 +89,7 @@ def sentences(routes: list[Route]) -> list[str]:
     for route in routes:
         lines += [f"{route.operation}:"] if len(routes) > 1 else []
         lines += [
-            f"{name}: {'' if is_passed else 'skipped, '}{reason}"
-            for name, is_passed, reason in route.layers
+            f"{it.name}: {'' if it.is_passed else 'skipped, '}{it.reason}" for it in route.layers
         ]
         lines.append(f"kernel: {route.end}")
     return lines
@@ -138,49 +127,38 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
             inner = it
     result = trace.result[0] if isinstance(trace.result, tuple) else trace.result
     tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
-    is_recorded = requires_grad(result)
     why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
-    autograd = why if is_recorded else why_untracked(name, tensors, result)
+    why = why if requires_grad(result) else why_untracked(name, tensors, result)
     called = " and ".join(type(it).__name__ for it in reversed(trace.modes))
-    layers = [
-        Layer("autograd", is_recorded, autograd),
-        Layer("modes", bool(called), called or "no mode is on"),
-    ]
+    layers = [Layer("autograd", requires_grad(result), why)]
+    layers.append(Layer("modes", bool(called), called or "no mode is on"))
     if inner.kernel is None:
-        return Route(name, tuple(layers), None)
-    layers += [_promotion(inner), Layer("device", True, _device(inner))]
-    return Route(name, tuple(layers), _kernel(inner))
+        return Route(name, layers, None)
+    return Route(name, [*layers, _promotion(inner), _device(inner)], _kernel(inner))
 
 
 def _promotion(trace: Trace) -> Layer:
     if trace.dtype is None:
         return Layer("promotion", False, "this operation does not promote")
-    own = [
-        x.dtype if isinstance(x, TensorBase) else of_number(as_number(x))  # type: ignore[arg-type]
-        for x in trace.tensors
-        if x is not None
-    ]
-    shapes = [tuple(x.shape) for x in trace.tensors if isinstance(x, TensorBase)]
-    changes = []
-    if set(own) != {trace.dtype}:
-        changes.append(f"{_names(*own)} become {_names(trace.dtype)}")
-    if len(set(shapes)) > 1:
+    operands: Any = [x for x in trace.tensors if x is not None]
+    tensors = [x for x in operands if isinstance(x, TensorBase)]
+    own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in operands]  # type: ignore[arg-type]
+    shapes = [tuple(x.shape) for x in tensors]
+    changes, name = [], trace.dtype.name
+    if {*own} != {trace.dtype}:
+        changes.append(f"{' and '.join(it.name for it in own)} become {name}")
+    if len({*shapes}) > 1:
         changes.append(f"shapes {' and '.join(map(str, shapes))} are broadcast")
-    same = f"all operands are {_names(trace.dtype)}, of one shape"
-    return Layer("promotion", bool(changes), "; ".join(changes) or same)
+    return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")
 
 
-def _names(*found: DType) -> str:
-    return " and ".join(it.name for it in found)
-
-
-def _device(trace: Trace) -> str:
+def _device(trace: Trace) -> Layer:
     kernels = getattr(trace.operation, "definition", trace.operation).kernels
     is_own = kernels.get(trace.device.type) is trace.kernel
-    moved = [x for x in trace.tensors if isinstance(x, TensorBase) and x.device is not trace.device]
     which = f"the kernel of {trace.device.type}" if is_own else "the default kernel"
-    sent = "; a number of the CPU is sent there" if moved else ""
-    return f"{trace.device}; {which}{sent}"
+    moves = any(isinstance(x, TensorBase) and x.device is not trace.device for x in trace.tensors)
+    sent = "; a number of the CPU is sent there" if moves else ""
+    return Layer("device", True, f"{trace.device}; {which}{sent}")
 
 
 def _kernel(trace: Trace) -> str:

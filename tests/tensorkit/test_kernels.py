@@ -108,7 +108,7 @@ REFUSED = {
     "i = cuda.threadIdx": "stands here without its use",
     "i = cuda.threadIdx.z": "is no number and no argument",
     "s = cuda.shared(n, tk.float32)": "constant sizes",
-    "if n: s = cuda.shared(8, tk.float32)": "outside of if and loops",
+    "if n: s = cuda.shared(8, tk.float32)": "no if or loop",
     "s = cuda.shared((200, 100), tk.float32)": "more than the 49,152 bytes",
     "out[0] = undefined": "undefined is no number and no argument",
     "cuda.atomic_add(out, 0)": "atomic_add is not used like this",
@@ -198,6 +198,9 @@ WRONG = {
         (1, 8),
         "races",
     ),
+    "all add, one reads": (
+        [GRID, "cuda.atomic_add(out, 0, x[i])", "if i == 0:", "    y = out[0]"], (1, 8), "races",
+    ),
     "no barrier": ([*SHARED, "s[t] = x[t]", "out[t] = s[7 - t]"], (1, 8), "two threads touch s"),
     "too late a barrier": (
         [*SHARED, "for r in range(2):", "    s[t] = x[t]", "    cuda.syncthreads()",
@@ -207,7 +210,7 @@ WRONG = {
     "in an if": (
         [GRID, "if i < n - 3:", "    cuda.syncthreads()", "out[i] = x[i]"],
         (1, 8),
-        "not all threads of a block reach a barrier",
+        "a barrier that not all threads of a block reach",
     ),
     "two barriers": (
         [GRID, "if i < 4:", "    cuda.syncthreads()", "else:", "    cuda.syncthreads()",

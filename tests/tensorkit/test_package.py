@@ -32,8 +32,8 @@ LAYERS = [
     "storage",
     "autograd",  # a table of names, which are looked up when asked
     "autograd.grad_mode",
-    "dispatch_mode",
     "base",
+    "dispatch_mode",
     "autograd.node",
     "autograd.inplace",
     "autograd.hooks",

@@ -15,7 +15,7 @@ from course.authoring.text import read
 from course.shared.errors import CourseError
 
 ROOT = Path(__file__).parents[3]
-CHAPTER = "11_shapes"
+CHAPTER = "77_shapes"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def course(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
     checkout: Path,
 ) -> None:
-    for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "11")):
+    for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "77")):
         done = course(checkout, "new", *arguments)
         assert done.returncode == 0, done.stderr
     built = course(checkout, "build", CHAPTER)
@@ -90,7 +90,7 @@ def test_an_id_that_is_none_or_taken_is_refused(checkout: Path, id: str, sentenc
     ("name", "sentence"),
     [
         ("shapes", "is no name of a chapter"),
-        ("11-shapes", "is no name of a chapter"),
+        ("77-shapes", "is no name of a chapter"),
         ("00_other", "There is a chapter 00_start already"),
     ],
 )

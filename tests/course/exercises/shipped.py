@@ -12,4 +12,6 @@ SHIPPED = (
     "08_devices",
     "09_training",
     "10_engine",
+    "11_dispatch",
+    "12_kernels",
 )

@@ -314,6 +314,22 @@ def test_a_part_that_is_not_written_is_left_out():
     assert repr(mine).endswith("0 of 7 parts are yours.")
 
 
+def test_a_part_that_needs_what_stands_outside_of_it_is_left_out():
+    source = inspect.getsource(walk_over_a_sorted_list).replace(
+        "walk_over_a_sorted_list", "propagate"
+    )
+    cell = source.replace("waiting.sort(key=lambda each: each.number)", "by_number(waiting)")
+    cell += "\n\ndef by_number(tensors):\n    tensors.sort(key=lambda each: each.number)\n"
+    whose = assemble(from_cell(cell, "propagate")).whose
+    assert whose["propagate"] == "the course's; yours needs `by_number`, which stands outside of it"
+
+
+@pytest.mark.parametrize("name", ["Basics", "no_grad"])
+def test_the_text_of_a_class_in_a_cell_is_found(name):
+    part = from_cell(EXERCISE[name].solution_source, name)
+    assert assemble(part).whose[name] == "yours"
+
+
 def test_a_name_that_is_no_part_is_refused():
     with pytest.raises(CourseError, match="no part called 'sums'"):
         tensor_with(from_cell("def sums(self): pass", "sums"))

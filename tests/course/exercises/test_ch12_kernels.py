@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 import math
 
 import pytest
 
 import tensorkit as tk
+from course.exercises.ch12_kernels import KernelExercise
 from course.notebook.check import judge
 from course.notebook.exercise import load
 from tensorkit import cuda
@@ -275,6 +278,20 @@ def test_what_is_right_in_one_order_only_earns_no_more_than_the_case_of_one_elem
     it = load()[exercise]
     earned = [judge(it, answer, seed=seed).earned for seed in range(3)]
     assert max(earned) <= it.points / 8
+
+
+@pytest.mark.parametrize(
+    "it", [it for it in load("12_kernels").values() if isinstance(it, KernelExercise)],
+    ids=lambda it: it.id,
+)  # fmt: skip
+def test_a_usual_mistake_is_recognised_under_the_name_that_learners_give_it(it):
+    for mistake in it.mistakes():
+        body = inspect.getsource(mistake.answer).partition("(")[2]
+        text, file = f"@cuda.kernel\ndef {it.name}({body}", f"<{it.id}, {mistake.name}>"
+        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+        names = {"cuda": cuda, "tk": tk, "math": math}
+        exec(compile(text, file, "exec"), names)
+        assert judge(it, names[it.name]).message == mistake.message
 
 
 def test_a_function_without_the_decorator_is_told_so():

@@ -133,7 +133,9 @@ def test_edge_cases_are_marked(chapter):
     for it in load(chapter).values():
         labels = [each.label for each in it.cases(Draw(0))]
         marked = any(edge in label for edge in [*EDGES, "(negative dims)"] for label in labels)
-        assert marked or isinstance(it, Prediction) or it.id in WITHOUT_AN_EDGE, it.id
+        assert marked or isinstance(it, Prediction) or it.id in WITHOUT_AN_EDGE, (
+            f"{it.id} has no case whose label ends with one of its edges, such as '(empty)'"
+        )
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)

@@ -18,6 +18,8 @@ from course.sandbox.profiles import Limits
 ROOT = Path(__file__).parents[3]
 CHAPTER = "01_tensors"
 FILE = f"{CHAPTER}.ipynb"
+PIXELS = exercise.load()["pixels"].points
+"""What the one answer of a notebook `half` is worth."""
 LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=30.0)
 
 

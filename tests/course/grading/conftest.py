@@ -93,7 +93,7 @@ def honest(source: Source) -> bytes:
 
 @pytest.fixture
 def half(source: Source) -> bytes:
-    """A submission with one answer, for 6 points."""
+    """A submission with one answer, for `PIXELS` points."""
     return json.dumps(Class(None, source).honest("pixels")).encode()  # type: ignore[arg-type]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, Class, KeptWorker, School, cell_of, put_first
+from classroom import CHAPTER, LIMITS, PIXELS, ROOT, Class, KeptWorker, School, cell_of, put_first
 
 from course.authoring.release import nbgrader_config
 from course.cli import commands
@@ -56,7 +56,16 @@ def test_a_batch_with_everything_in_it_reaches_everybody(
     school.submit("ivy", b"", name="notes.txt")
     (school.submit("jo", honest) / "link").symlink_to("/etc/passwd")
     results = grade(school, workers=2)
-    scores = {"ada": 20, "bob": 6, "eve": 0, "fay": 20, "gil": 20, "hal": 20, "ivy": 0, "jo": 20}
+    scores = {
+        "ada": 20,
+        "bob": PIXELS,
+        "eve": 0,
+        "fay": 20,
+        "gil": 20,
+        "hal": 20,
+        "ivy": 0,
+        "jo": 20,
+    }
     assert {name: it.score for name, it in results.items()} == scores
     assert school.scores() == scores
     assert results["eve"].status == results["ivy"].status == "refused"
@@ -72,7 +81,7 @@ def test_a_folder_that_no_gradebook_takes_stops_nobody(school: School, half: byt
         school.submit(name, half)
     (school.root / "course" / "submitted" / "eve").symlink_to("bob")
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
     sentences = batch.left_out(school.root, CHAPTER)
     assert [it.partition(": ")[2] for it in sentences] == [
         "it is a link.",
@@ -163,7 +172,7 @@ def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
         with pytest.raises(CourseError, match=r"cannot be opened .* locked"):
             grade(school)
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
 
 
 def test_a_regrade_gives_the_same_bytes(school: School, half: bytes) -> None:
@@ -214,7 +223,7 @@ def test_what_a_person_entered_is_kept(school: School, half: bytes) -> None:
         next(it for it in entry.comments if it.name == "pixels").manual_comment = "Well done."
         book.db.commit()
     grade(school, force=True)
-    assert school.scores() == {"bob": 6 + 1 + 4.5}
+    assert school.scores() == {"bob": PIXELS + 1 + 4.5}
     with school.gradebook() as book:
         entry = book.find_submission_notebook(CHAPTER, CHAPTER, "bob")
         assert next(it for it in entry.comments if it.name == "pixels").comment == "Well done."
@@ -338,7 +347,7 @@ def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
         with pytest.raises(KeyboardInterrupt):
             grade(school)
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
     assert not list((school.root / "course" / "autograded" / "bob").glob(".*"))
 
 

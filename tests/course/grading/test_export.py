@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, School
+from classroom import CHAPTER, PIXELS, School
 from nbgrader.api import Gradebook
 
 from course.authoring.release import nbgrader_config
@@ -42,7 +42,7 @@ def _grade(book: Gradebook, learner: str, score: float) -> None:
     grades = book.find_submission(CHAPTER, learner).notebooks[0].grades
     for grade in grades:
         grade.needs_manual_grade = False
-    worth = next(grade for grade in grades if grade.max_score == 6)
+    worth = next(grade for grade in grades if grade.max_score == PIXELS)
     worth.auto_score = score
     book.db.commit()
 

@@ -16,7 +16,7 @@ from classroom import CHAPTER, Class, School, put_first
 
 from course.grading import batch, judge, server, session, workers
 from course.grading.batch import Ungraded
-from course.grading.judge import Play
+from course.grading.cells import CellRunner
 from course.grading.result import Result
 from course.grading.session import MachineFault, Session, Warm
 from course.sandbox import profiles
@@ -142,17 +142,17 @@ def test_a_process_that_is_not_as_it_should_be_is_refused(said: Any, wrong: str)
 def test_a_warm_process_that_somebody_ended_is_no_zero(
     klass_once: Class, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fresh = Play._fresh
+    fresh = CellRunner._fresh
 
-    def ended(play: Play) -> Session:
-        made = fresh(play)
-        assert play.warm._process is not None
-        play.warm._process.kill()
-        play.warm._process.wait()
+    def ended(runner: CellRunner) -> Session:
+        made = fresh(runner)
+        assert runner.warm._process is not None
+        runner.warm._process.kill()
+        runner.warm._process.wait()
         return made
 
     with monkeypatch.context() as patch:
-        patch.setattr(Play, "_fresh", ended)
+        patch.setattr(CellRunner, "_fresh", ended)
         result = klass_once.grade(klass_once.honest())
     assert (result.status, result.exercises) == ("ungraded", ())
     assert "ended by somebody" in result.sentence

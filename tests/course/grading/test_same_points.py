@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, Notebook, School, cell_of
+from classroom import CHAPTER, PIXELS, Notebook, School, cell_of
 
 from course.grading import agreement, batch
 from course.notebook import exercise, matching
@@ -20,7 +20,7 @@ BUILD = rf"Run: course build {CHAPTER}, then nbgrader generate_assignment {CHAPT
 
 
 def _other_points(notebook: Notebook) -> None:
-    cell_of(notebook, CHECK)["metadata"]["nbgrader"]["points"] = 4
+    cell_of(notebook, CHECK)["metadata"]["nbgrader"]["points"] += 1
 
 
 def _other_name(notebook: Notebook) -> None:
@@ -83,7 +83,7 @@ def test_a_released_notebook_that_is_not_the_one_with_the_answers(
 ) -> None:
     _change(school, "notebooks", change)
     said = _refused(school, BUILD)
-    assert f"{CHECK} (6 points and " in said
+    assert f"{CHECK} ({PIXELS:g} points and " in said
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -92,7 +92,7 @@ def test_notebooks_that_are_not_the_definitions(
 ) -> None:
     for folder in ("notebooks", "solutions"):
         _change(school, folder, change)
-    assert f"{CHECK} (6 points and " in _refused(school, BUILD)
+    assert f"{CHECK} ({PIXELS:g} points and " in _refused(school, BUILD)
 
 
 @pytest.mark.parametrize("change", [*CELLS, _other_check])
@@ -116,8 +116,8 @@ def test_notebooks_without_the_answer_that_the_definition_asks_for(
 def test_definitions_that_are_newer_than_the_notebooks(
     school: School, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exercise.load()["pixels"], "points", 8)
-    assert f"{CHECK} (8 points and 6 points)" in _refused(school, BUILD)
+    monkeypatch.setattr(exercise.load()["pixels"], "points", PIXELS + 2)
+    assert f"{CHECK} ({PIXELS + 2:g} points and {PIXELS:g} points)" in _refused(school, BUILD)
 
 
 def test_an_exercise_that_is_not_defined_any_more(
@@ -125,13 +125,13 @@ def test_an_exercise_that_is_not_defined_any_more(
 ) -> None:
     known = {id: it for id, it in exercise.load(CHAPTER).items() if id != "pixels"}
     monkeypatch.setattr(exercise, "load", lambda chapter=None: known)
-    assert f"{CHECK} (not there and 6 points)" in _refused(school, BUILD)
+    assert f"{CHECK} (not there and {PIXELS:g} points)" in _refused(school, BUILD)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "update grade_cells set max_score = 4",
+        "update grade_cells set max_score = max_score + 1",
         f"update base_cell set name = 'check-other' where name = '{CHECK}'",
     ],
 )
@@ -147,7 +147,7 @@ def test_an_older_gradebook(school: School, change: str) -> None:
 @pytest.mark.rest
 def test_nbgraders_own_command_refuses_too(school: School) -> None:
     with school.gradebook() as book:
-        book.db.connection().exec_driver_sql("update grade_cells set max_score = 4")
+        book.db.connection().exec_driver_sql("update grade_cells set max_score = max_score + 1")
         book.db.commit()
     command = [sys.executable, "-m", "nbgrader", "autograde", CHAPTER, "--create"]
     done = subprocess.run(command, cwd=school.root, capture_output=True, text=True, check=False)

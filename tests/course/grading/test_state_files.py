@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, LIMITS, ROOT, School
+from classroom import CHAPTER, LIMITS, PIXELS, ROOT, School
 
 from course.authoring.release import nbgrader_config
 from course.grading import batch, class_files
@@ -110,7 +110,7 @@ def test_what_is_damaged_is_written_again(
             class_files.write(school.root, CHAPTER, config=nbgrader_config())
     grade(school)
     assert file.read_bytes() == before
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
 
 
 @pytest.mark.parametrize("suffix", [".json", ".applied"])
@@ -123,10 +123,10 @@ def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
     folder(file)
     with pytest.raises(Ungraded, match=rf"learners: bob\..* of bob was not written .*{file.name}"):
         grade(school)
-    assert school.scores() == {"ada": 6, "cem": 6}
+    assert school.scores() == {"ada": PIXELS, "cem": PIXELS}
     shutil.rmtree(file)
     grade(school)
-    assert school.scores() == {"ada": 6, "bob": 6, "cem": 6}
+    assert school.scores() == {"ada": PIXELS, "bob": PIXELS, "cem": PIXELS}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> No
     folder = school.submit("bob", half)
     (folder / "timestamp.txt").write_text(moment)
     grade(school)
-    assert school.scores() == {"bob": 6}
+    assert school.scores() == {"bob": PIXELS}
     config = nbgrader_config(own=True)
     listed = NbGraderAPI(CourseDirectory(config=config), config=config).get_submissions(CHAPTER)
     assert [it["score"] for it in listed] == [6], "Formgrader's list of the class"
@@ -170,4 +170,4 @@ def test_names_that_are_not_ascii_are_graded_under_the_locale_c(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert school.scores() == {"zoë": 6}
+    assert school.scores() == {"zoë": PIXELS}

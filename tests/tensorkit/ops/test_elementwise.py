@@ -19,16 +19,18 @@ from tk_oracle import (
 )
 
 import tensorkit as tk
+from tensorkit.ops import pointwise
 
 # Approximations: NumPy and PyTorch agree up to the last digits of a dtype.
 RTOL = {"float16": 2e-3, "float64": 1e-11}
-APPROXIMATE = """
-    exp expm1 log log2 log10 log1p sqrt rsqrt sin cos asin acos atan sinh cosh tanh sigmoid erf
-    relu
-""".split()  # noqa: SIM905
+APPROXIMATE = [
+    name
+    for name, operation in vars(pointwise).items()
+    if hasattr(operation, "definition") and operation.definition.to_floating
+]
 EXACT = """
     abs neg sign square floor ceil trunc round isnan isinf isfinite logical_not reciprocal
-    absolute
+    absolute relu
 """.split()  # noqa: SIM905
 WITH_IN_PLACE = [
     name

@@ -1,0 +1,305 @@
+"""Runs the cells of a notebook in sandboxed processes, and gives the judge one for each check.
+
+A cell that loops is stopped. One that ends its process costs what it defines and no more: it is
+left out, and the cells before it run once more in a new process, three times at most. After that
+each exercise left has a process of its own, in which its own cells run alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Generator, Iterator, Sequence, Set
+from contextlib import contextmanager
+from typing import Any
+
+from course.grading.session import Died, Session, Warm
+from course.notebook import history, matching
+from course.notebook.matching import Cell, Source
+from course.sandbox.wire import Message
+
+MOST_RESTARTS = 3
+MOST_SHOWN = 16 << 20
+"""Characters of all outputs of one submission, as JSON; the learner's side has limits of its own,
+which code that changes that side can lift."""
+MOST_OUTPUTS = 1000
+"""Outputs of one submission; the same holds for these."""
+MOST_TROUBLES = 50
+"""Sentences about the cells of one submission."""
+MOST_ASKED = 1 << 20
+"""Characters of the cells in one request, unless it is one cell."""
+
+
+class CellRunner:
+    """The cells of one notebook. answers: the names that answers of the chapter define."""
+
+    def __init__(self, warm: Warm, source: Source, cells: list[Cell], answers: Set[str]) -> None:
+        self.warm, self.source, self.cells = warm, source, cells
+        self.runs: list[history.Run] = []
+        """What ran in the present session, as IPython would have noted it."""
+        self.troubles: list[str] = []
+        """Sentences about cells that were stopped, ended their process or did not run."""
+        self.seconds = {"cells": 0.0, "cpu": 0.0}
+        self._answers = answers
+        self._left, self._left_outputs = MOST_SHOWN, MOST_OUTPUTS
+        self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
+        self._deadline = time.monotonic() + warm.limits.seconds
+        self._dead: set[str] = set()
+        self._restarts = 0
+        self._session: Session | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether each exercise has a process of its own from now on."""
+        return self._restarts > MOST_RESTARTS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of the submission is over."""
+        return time.monotonic() >= self._deadline
+
+    def checks(self) -> Generator[tuple[int, Cell]]:
+        """Run the cells in order; each check and its position, once the cells above it ran."""
+        try:
+            waiting: list[int] = []  # cells that are run together, before the next check
+            for position, cell in enumerate(self.cells):
+                if matching.is_check(cell):
+                    self._run(waiting)
+                    waiting.clear()
+                    cell["outputs"] = []
+                    yield position, cell
+                elif cell["cell_type"] == "code":
+                    cell["outputs"] = []
+                    if self._is_unchanged_show(cell):
+                        cell["outputs"] = self._solved[cell["id"]]["outputs"]
+                    else:
+                        waiting.append(position)
+                        if cell["id"] == self.source.setup:
+                            self._run(waiting)
+                            waiting.clear()
+                            self._mend_setup(position)
+            self._run(waiting)
+        finally:
+            if self._session is not None:
+                self._session.end()
+
+    @contextmanager
+    def session_for(self, position: int, *, alone: bool = False) -> Iterator[Session | None]:
+        """The process for the check at this position; None if the cells that it needs did not run.
+
+        alone: one in which only the setup and the exercise's own cells ran.
+        """
+        if alone or self.is_alone:
+            session = self._alone(position)
+            try:
+                yield session
+            finally:
+                if session is not None:
+                    session.end()
+        else:
+            if self._session is None:
+                self._session = self._fresh()
+            yield self._session
+
+    def restart(self, position: int) -> None:
+        """A new process with everything up to `position` but what is dead; outputs are known."""
+        if self._session is not None:
+            self._session.end()
+            self._session = None
+        while not self.is_over:
+            self._restarts += 1
+            if self.is_alone:
+                self.troubles.append("The exercises after this were graded each on its own.")
+                return
+            cells = [cell for cell in self.cells[: position + 1] if self._runs_again(cell)]
+            self._session = self._replayed(cells)
+            if self._session is not None:
+                return
+
+    def note_trouble(self, cell: Cell, sentence: str) -> None:
+        """Add a sentence about a cell; a terminal shows it, and a learner's text may be in it."""
+        plain = "".join(sign if sign.isprintable() else " " for sign in sentence)
+        self._add_trouble(f"{matching.named(cell)}: {' '.join(plain.split())}")
+
+    def _add_trouble(self, text: str) -> None:
+        if len(self.troubles) < MOST_TROUBLES and text not in self.troubles:
+            is_last = len(self.troubles) == MOST_TROUBLES - 1
+            self.troubles.append("What happened to other cells is left out." if is_last else text)
+
+    def _run(self, positions: Sequence[int]) -> None:
+        """Run these cells; one that ends the process is dead, those after it run all the same."""
+        left = list(positions)
+        while left and not self.is_alone:
+            if self.is_over:  # these are not to blame for that
+                self._add_trouble(
+                    "The time for the whole notebook was over; cells after that did not run."
+                )
+                return
+            try:
+                if self._session is None:
+                    self._session = self._fresh()
+                for reply in self._ask_to_run(self._session, [self.cells[n] for n in left]):
+                    self.cells[left.pop(0)]["outputs"] = self._outputs(reply)
+            except Died as death:
+                position = left.pop(0)
+                self._mark_dead(self.cells[position], death.sentence)
+                error = {"ename": "Ended", "evalue": death.sentence, "traceback": []}
+                self.cells[position]["outputs"] = [{"output_type": "error", **error}]
+                self.restart(position)
+
+    def _mark_dead(self, cell: Cell, sentence: str) -> None:
+        """This cell is not run again."""
+        self._dead.add(cell["id"])
+        self.note_trouble(cell, sentence)
+
+    def _fresh(self) -> Session:
+        """A new session with the chapter's data beside it."""
+        session = self.warm.fork()
+        self.runs = []
+        files = self.source.files
+        if files:
+            session.ask({"do": "files", "files": list(files)}, list(files.values()), seconds=10.0)
+        session.deadline = self._deadline  # from here on: nothing of the learner's ran before
+        return session
+
+    def _alone(self, position: int) -> Session | None:
+        """A session with the setup and the answer cell of the check at `position` only."""
+        code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
+        answers = [n for n, it in enumerate(code) if matching.is_answer(it)]
+        setup = code[: answers[0]] if answers else code
+        own = code[answers[-1] :] if answers else []
+        return self._replayed([it for it in [*setup, *own] if it["id"] not in self._dead])
+
+    def _replayed(self, cells: list[Cell]) -> Session | None:
+        """A session in which these cells ran; None if one of them ended it, which is then dead."""
+        session = self._fresh()
+        left = list(cells)
+        while left:
+            if left[0]["id"] in self._dead:
+                self._note(left.pop(0), "Ended", "it ended its process, or did not stop in time")
+                continue
+            alive = list(itertools.takewhile(lambda it: it["id"] not in self._dead, left))
+            try:
+                for _ in self._ask_to_run(session, alive):
+                    left.pop(0)
+            except Died as death:
+                self._mark_dead(left[0], death.sentence)
+                return None
+        return session
+
+    def _runs_again(self, cell: Cell) -> bool:
+        return (
+            cell["cell_type"] == "code"
+            and not matching.is_check(cell)
+            and not self._is_unchanged_show(cell)
+        )
+
+    def _is_unchanged_show(self, cell: Cell) -> bool:
+        """A picture or demo as it was released: its outputs are known."""
+        ours = self.source.by_id.get(cell["id"])
+        shows = "show" in cell["metadata"].get("tags", [])
+        return shows and ours is not None and ours["source"] == cell["source"]
+
+    def _mend_setup(self, position: int) -> None:
+        """Where the learner's imports did not run, those that were released come next.
+
+        Every other cell needs them: one slip there would cost all of the chapter.
+        """
+        cell, ours = self.cells[position], self.source.by_id[self.cells[position]["id"]]
+        ran = next((it for it in reversed(self.runs) if it.cell_id == cell["id"]), None)
+        if cell["source"] == ours["source"] or (ran is not None and ran.error is None):
+            return
+        why = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
+        self.note_trouble(cell, f"It did not run{why}; the imports are those that were released.")
+        released = {**ours, "id": f"{ours['id']}-released", "outputs": []}
+        self.cells.insert(position + 1, released)  # `checks` comes to it next
+
+    def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
+        """Run cells one after another; what each came to is noted as it comes."""
+        limit = self.warm.limits.cell_seconds
+        begun = time.perf_counter()
+        try:
+            for some in _in_requests(cells):
+                sources = [cell["source"] for cell in some]
+                message = {"do": "cells", "sources": sources, "seconds": limit}
+                replies = session.ask_each(message, [limit] * len(some))
+                for cell, (reply, _) in zip(some, replies, strict=True):
+                    self._note_reply(cell, reply, limit)
+                    yield reply
+        finally:
+            self.seconds["cells"] += time.perf_counter() - begun
+
+    def _outputs(self, reply: Message) -> list[Any]:
+        """What a cell showed, as far as it has the shape of outputs; `clean` makes it harmless."""
+        outputs = reply.get("outputs")
+        if not isinstance(outputs, list):
+            return []
+        self._left_outputs -= len(outputs)
+        is_much = self._left_outputs < 0
+        outputs = (
+            [] if is_much else [_flat(output) for output in outputs if isinstance(output, dict)]
+        )
+        size = len(json.dumps(outputs)) if outputs else 0
+        if is_much or size > self._left:
+            text = "[What this cell showed is left out: all outputs together are too large.]\n"
+            return [{"output_type": "stream", "name": "stdout", "text": text}]
+        self._left -= size
+        return outputs
+
+    def _note_reply(self, cell: Cell, reply: Message, limit: float) -> None:
+        cpu = reply.get("cpu")
+        self.seconds["cpu"] += cpu if type(cpu) is float and 0 <= cpu < limit + 1 else 0.0
+        if reply.get("stopped") is True:
+            sentence = f"It did not end within {limit:g} seconds and was stopped."
+            self.note_trouble(cell, sentence)
+            self._note(cell, "TimeLimit", sentence)
+        else:
+            bound = reply.get("bound")
+            names = [it for it in bound[:1000] if type(it) is str] if type(bound) is list else []
+            said = reply.get("error"), reply.get("message"), reply.get("source")
+            error, why, text = (value if type(value) is str else None for value in said)
+            self._note(cell, error and error[:200], why or "", names, text)
+
+    def _note(
+        self,
+        cell: Cell,
+        error: str | None,
+        message: str = "",
+        bound: Sequence[str] = (),
+        text: str | None = None,
+    ) -> None:
+        """Add to the history, as IPython in the notebook would have."""
+        number, source = len(self.runs) + 1, cell["source"]
+        if text is not None and len(text) <= 2 * len(source) + 10_000:  # magics made longer
+            source = text
+        names = self._answers & set(bound)
+        run = history.Run(number, source, cell["id"], error, message[:300], frozenset(names))
+        self.runs.append(run)
+        cell["execution_count"] = number  # what messages call it
+
+
+def _flat(output: Message) -> Message:
+    """An output without what no notebook has in it: a forged one may be as deep as JSON can be."""
+    kept: Message = {}
+    for name, value in output.items():
+        if isinstance(value, dict):
+            value = {kind: it for kind, it in value.items() if isinstance(it, str)}
+        elif isinstance(value, list):
+            value = [it for it in value if isinstance(it, str)]
+        kept[name] = value
+    return kept
+
+
+def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    """The cells in as few runs as may be asked for at once."""
+    some: list[Cell] = []
+    size = 0
+    for cell in cells:
+        if some and size + len(cell["source"]) > MOST_ASKED:
+            yield some
+            some, size = [], 0
+        some.append(cell)
+        size += len(cell["source"])
+    if some:
+        yield some
