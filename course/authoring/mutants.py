@@ -17,9 +17,8 @@ import random
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,7 @@ SECONDS, LONGEST = 1.0, 60.0
 """For one check, and for all inputs; longer takes only a loop without an end."""
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A changed reference: the kind of change, the reference's text and its own, the function."""
 
     kind: str
@@ -223,8 +221,8 @@ Change = tuple[str, Any]
 
 
 def _changes(node: ast.AST, function: ast.FunctionDef) -> Iterator[Change]:
-    for kind, change in _RULES:
-        if isinstance(node, kind):
+    for kind, *changes in _RULES:
+        for change in changes if isinstance(node, kind) else ():
             yield from change(node, function)
 
 
@@ -400,15 +398,13 @@ def _arguments(node: ast.FunctionDef, function: ast.FunctionDef) -> Iterator[Cha
             yield "argument changed", _like(node, body=[*before, attempt])
 
 
-_RULES: list[tuple[Any, Callable[[Any, ast.FunctionDef], Iterator[Change]]]] = [
+_RULES: list[tuple[Any, ...]] = [
     (ast.FunctionDef, _arguments),
     (ast.BinOp | ast.AugAssign, _operators),
     (ast.Compare, _comparisons),
     (ast.BoolOp, _connections),
     (ast.Constant, _constants),
-    (ast.Call, _calls),
-    (ast.Call, _calls_of_python),
-    (ast.Call, _calls_of_methods),
+    (ast.Call, _calls, _calls_of_python, _calls_of_methods),
     (ast.UnaryOp | ast.Attribute | ast.Subscript, _unwrapped),
     (ast.For | ast.comprehension, _loops),
     (ast.stmt, _statements),
