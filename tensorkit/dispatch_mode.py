@@ -23,7 +23,8 @@ class DispatchMode:
     PyTorch's ``TorchDispatchMode``. ``func`` is the operation, ``func.__name__`` its name;
     ``args`` and ``kwargs`` are those of the call, ``types`` is empty: tensors have one class here.
     ``func(*args, **kwargs)`` computes it, without this mode. Of modes inside of one another the
-    innermost is called first. The operations of gradient formulas are seen, too, and the sums of
+    innermost is called first. What is given back for an operation that is no view gets memory of its
+    own: it is copied where it shares that of an argument. The operations of gradient formulas are seen, too, and the sums of
     gradients; of views by an index, copies, joins, new tensors, writes in place and an optimizer's
     step what ``func`` gives has its history already. A mode belongs to a thread.
 

@@ -89,7 +89,9 @@ def _counted(things: Sized, name: str) -> str:
 
 
 def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
-    drawn = {tuple((it.label, it.weight) for it in exercise.drawn(Draw(seed))) for seed in seeds}
+    drawn = {
+        tuple((case.label, case.weight) for case in exercise.drawn(Draw(seed))) for seed in seeds
+    }
     if len(drawn) != 1:
         yield "labels and weights of its cases depend on the draw"
     labels = [label for label, _ in drawn.pop()]
@@ -99,11 +101,11 @@ def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
 
 def _few_drawn(exercise: Exercise) -> Iterator[str]:
     fixed = fixed_cases(exercise)
-    cases = [it for it in exercise.drawn(Draw(0)) if it.weight]
-    drawn = [it.weight for it in cases if it.label not in fixed]
+    cases = [case for case in exercise.drawn(Draw(0)) if case.weight]
+    drawn = [case.weight for case in cases if case.label not in fixed]
     if isinstance(exercise, Prediction):
         return
-    if len(drawn) < 3 or sum(drawn) < sum(it.weight for it in cases) / 2:
+    if len(drawn) < 3 or sum(drawn) < sum(case.weight for case in cases) / 2:
         yield (
             f"{len(drawn)} of its {len(cases)} cases have drawn numbers: three are needed, and "
             "half of the points, or its answers can be typed off"
@@ -113,15 +115,15 @@ def _few_drawn(exercise: Exercise) -> Iterator[str]:
 
 
 def _wrong_raises(exercise: Exercise) -> Iterator[str]:
-    for it in exercise.cases(Draw(f"{exercise.id} 0")):
+    for case in exercise.cases(Draw(f"{exercise.id} 0")):
         error = None
         try:
-            exercise.expected(*it.args)
+            exercise.expected(*case.args)
         except Exception as caught:
             error = caught
-        if (error is not None) != it.raises:
+        if (error is not None) != case.raises:
             what = "nothing" if error is None else repr(error)
-            yield f"the reference raises {what} in the case {it.label!r}"
+            yield f"the reference raises {what} in the case {case.label!r}"
 
 
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
@@ -175,7 +177,7 @@ def _passes(
     exercise: Exercise, answer: Any, seed: int, right: Sequence[Outcome] | None = None
 ) -> tuple[bool, ...]:
     tried = trials(exercise, answer, seed, Budget(SECONDS), right=right)
-    return tuple(it.is_passed for it in tried if it.case.weight)
+    return tuple(trial.is_passed for trial in tried if trial.case.weight)
 
 
 def _some(patterns: dict[tuple[bool, ...], list[int]]) -> str:

@@ -147,7 +147,7 @@ def without_text(root: Path) -> list[str]:
         f"{folder.name}/{chapter} has no text solutions/{chapter}.py; remove the folder."
         for folder in (paths.solutions(root), paths.notebooks(root))
         if folder.is_dir()
-        for chapter in sorted(it.name for it in folder.iterdir())
+        for chapter in sorted(path.name for path in folder.iterdir())
         if chapter not in written and paths.notebook_in(folder, chapter).is_file()
     ]
 
@@ -284,9 +284,11 @@ def _comparable(outputs: list[NotebookNode]) -> list[dict[str, Any]]:
     """Outputs without what nbval does not compare: the pixels and the frames of a traceback."""
     comparable = []
     for output in outputs:
-        plain = {key: it for key, it in output.items() if key != "traceback"}
+        plain = {key: value for key, value in output.items() if key != "traceback"}
         if "data" in plain:
-            plain["data"] = {kind: it for kind, it in plain["data"].items() if not _is_pixels(kind)}
+            plain["data"] = {
+                kind: value for kind, value in plain["data"].items() if not _is_pixels(kind)
+            }
         comparable.append(plain)
     return comparable
 

@@ -150,8 +150,10 @@ def mark(stage: Path) -> None:
 
     One that has been changed since it was marked gets another.
     """
-    files = sorted(it for it in stage.rglob("*") if it.is_file())
-    content = b"".join(it.relative_to(stage).as_posix().encode() + it.read_bytes() for it in files)
+    files = sorted(path for path in stage.rglob("*") if path.is_file())
+    content = b"".join(
+        file.relative_to(stage).as_posix().encode() + file.read_bytes() for file in files
+    )
     digest = hashlib.sha256(content).hexdigest()[:8]
     home = stage / "tensorkit" / "__init__.py"
     text = home.read_text(encoding="utf-8")

@@ -71,7 +71,7 @@ class TakeInCells(SaveCells):
             ("task", self.new_task_cells),
             ("source", self.new_source_cells),
         ):
-            there = {it.name: it for it in getattr(known, f"{kind}_cells")}
+            there = {cell.name: cell for cell in getattr(known, f"{kind}_cells")}
             for gone in there.keys() - here.keys():
                 for row in [
                     *getattr(there[gone], "grades", ()),

@@ -140,7 +140,7 @@ def exercise_cells(exercise: Definition) -> list[NotebookNode]:
 
 def _marks(cell: NotebookNode) -> dict[str, Any]:
     """What the author wrote behind `# %%`; jupytext adds how many empty lines follow."""
-    return {mark: it for mark, it in cell.metadata.items() if mark != "lines_to_next_cell"}
+    return {mark: value for mark, value in cell.metadata.items() if mark != "lines_to_next_cell"}
 
 
 def _plain(cell: TextCell, seen: Counter[str]) -> NotebookNode:
@@ -184,7 +184,11 @@ def _problems(text: Path, cells: list[TextCell], exercises: Mapping[str, Definit
     for cell in cells:
         said = _problem(cell, chapter, exercises, first_line)
         problems += [f"{text}:{cell.line}: {said}"] if said else []
-    missing = [id for id, it in exercises.items() if it.chapter == chapter and id not in first_line]
+    missing = [
+        id
+        for id, exercise in exercises.items()
+        if exercise.chapter == chapter and id not in first_line
+    ]
     problems += [
         f"{text}: the exercise {id!r} of this chapter has no place in the text; "
         f'add a cell `# %% exercise="{id}"`.'

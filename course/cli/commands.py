@@ -65,7 +65,9 @@ def _not_installed(missing: ImportError) -> str:
     if module == "course":
         # what learners get holds the checks, not the modules that write, release and grade
         return f"`{verb}` is for authors; learners' bundles leave it out."
-    called = next((it for it in app.registered_commands if _name(it) in sys.argv[1:2]), None)
+    called = next(
+        (command for command in app.registered_commands if _name(command) in sys.argv[1:2]), None
+    )
     extra = "lab" if called is not None and called.rich_help_panel == LEARN else "teach"
     return extras.missing(module, extra, f"`{verb}`")
 
@@ -120,7 +122,7 @@ def update(
     root = paths.course_root()
     chapters = copies.chapters(root) if chapter is None else [copies.chapter_in_work(root, chapter)]
     copies.any_folder(root)  # says what to do where there is none
-    updated = {it: done for it in chapters if (done := copies.update(root, it)) is not None}
+    updated = {name: done for name in chapters if (done := copies.update(root, name)) is not None}
     for name, done in updated.items():
         answers = ", ".join(done.carried) or "none"
         print(f"The new release of {name} is in work/, with your answers to: {answers}.")
@@ -200,7 +202,7 @@ def doctor(
 
             folders = submissions(root, name, learner or ())
         else:
-            folders = [("", it) for it in [paths.work(root) / name] if it.is_dir()]
+            folders = [("", folder) for folder in [paths.work(root) / name] if folder.is_dir()]
             if chapter is not None and not folders:
                 learners.chapter_in_work(root, name)  # says what to do
         source = medicine.source_for(root, name) if folders else None
@@ -211,14 +213,16 @@ def doctor(
 
 def _told(chapter: str, found: list[tuple[str, list[Finding]]], *, is_class: bool) -> bool:
     """Print what was found about each notebook, and say whether one costs points."""
-    wrong = [it for it in found if any(each.kind == "wrong" for each in it[1])]
+    wrong = [
+        notebook for notebook in found if any(finding.kind == "wrong" for finding in notebook[1])
+    ]
     shown = found
     if is_class:  # only what is remarkable, the worst next to the prompt
-        shown = [it for it in found if it[1] and it not in wrong] + wrong
+        shown = [notebook for notebook in found if notebook[1] and notebook not in wrong] + wrong
     for who, findings in shown:
         print(f"{chapter}{f', {who}' if who else ''}:{'' if findings else ' nothing is wrong.'}")
-        for it in findings:
-            print(f"  {it}")
+        for finding in findings:
+            print(f"  {finding}")
     if is_class and found:
         counts = f"{len(wrong)} with something wrong, {len(shown) - len(wrong)} with remarks"
         print(f"{chapter}: {len(found)} submission{'s' * (len(found) != 1)}, {counts}.")
@@ -240,7 +244,7 @@ def build(
 
     root = paths.course_root()
     written = paths.written_chapters(root)
-    chosen = [paths.chapter_named(it, written) for it in chapters or []] or written
+    chosen = [paths.chapter_named(chapter, written) for chapter in chapters or []] or written
     if check:
         found = builder.differences(root, chosen) + builder.without_text(root)
         found += builder.differing_pages(root)
@@ -384,19 +388,19 @@ def grade(
             )
         except batch.Ungraded as ungraded:
             fault, results = ungraded, ungraded.results
-    for it in sorted(results, key=lambda it: it.learner):
-        for sentence in filter(None, [it.sentence, *it.troubles]):
-            print(f"{it.learner}: {sentence}")
+    for result in sorted(results, key=lambda result: result.learner):
+        for sentence in filter(None, [result.sentence, *result.troubles]):
+            print(f"{result.learner}: {sentence}")
     for sentence in batch.left_out(root, name):
         print(sentence)
-    new = sorted({it.learner for it in results} - known) if known else []
+    new = sorted({result.learner for result in results} - known) if known else []
     if new:
         print(
             f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
             "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
         )
-    graded = sum(it.status == "graded" for it in results)
+    graded = sum(result.status == "graded" for result in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
     print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
     if fault is not None:

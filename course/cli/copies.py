@@ -64,7 +64,12 @@ def _copy(file: Path, to: Path) -> None:
         files.write(to, file.read_bytes())
     except OSError as problem:
         blocking = next(
-            (it for it in to.parents if (it.exists() or it.is_symlink()) and not it.is_dir()), None
+            (
+                folder
+                for folder in to.parents
+                if (folder.exists() or folder.is_symlink()) and not folder.is_dir()
+            ),
+            None,
         )
         if blocking is None:
             raise CourseError(
@@ -88,11 +93,11 @@ def chapter_in_work(root: Path, name: str) -> str:
 
 def notebook_saved_last(root: Path) -> Path | None:
     """The learner's copy of a chapter that was saved last; None if there is no copy yet."""
-    copies = [paths.notebook_in(paths.work(root), it) for it in chapters(root)]
-    found = [(it.stat().st_mtime, it) for it in copies]
+    copies = [paths.notebook_in(paths.work(root), chapter) for chapter in chapters(root)]
+    found = [(copy.stat().st_mtime, copy) for copy in copies]
     # copies that were all made by one start: the first of them
     latest = max((round(moment) for moment, _ in found), default=0)
-    return next((it for moment, it in found if latest - moment < _AT_ONCE), None)
+    return next((notebook for moment, notebook in found if latest - moment < _AT_ONCE), None)
 
 
 _AT_ONCE = 5.0
@@ -102,7 +107,7 @@ _AT_ONCE = 5.0
 def chapters(root: Path) -> list[str]:
     """The chapters of which the learner has a copy."""
     found = paths.released_chapters(root)
-    return [it for it in found if paths.notebook_in(paths.work(root), it).is_file()]
+    return [name for name in found if paths.notebook_in(paths.work(root), name).is_file()]
 
 
 def any_folder(root: Path) -> Path:
@@ -151,7 +156,7 @@ def update(root: Path, chapter: str) -> Updated | None:
     old, new = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
     if _is_current(root, chapter):
         return None
-    answers = {id: it for id, it in _answers(old).items() if not _is_untouched(it)}
+    answers = {id: answer for id, answer in _answers(old).items() if not _is_untouched(answer)}
     cells = _answers(new)
     for id in answers.keys() & cells.keys():
         cells[id].source = answers[id].source
@@ -159,11 +164,11 @@ def update(root: Path, chapter: str) -> Updated | None:
     _take_over_data(paths.notebooks(root) / chapter, mine.parent)
     _write(mine, new)
     released = {cell.get("id") for cell in new.cells}
-    others = [it for it in old.cells if it.get("id") not in released and it.source.strip()]
+    others = [cell for cell in old.cells if cell.get("id") not in released and cell.source.strip()]
     return Updated(
         [id for id in answers if id in cells],
         [id for id in answers if id not in cells],
-        sum(_grade_id(it) is None for it in others),
+        sum(_grade_id(other) is None for other in others),
         kept,
     )
 

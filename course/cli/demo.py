@@ -132,7 +132,10 @@ def rehearse(chapter: str | None = None, keep: Path | None = None) -> None:
 
 def first_for_a_class(chapters: Sequence[str]) -> str:
     """The first chapter with exercises enough for the troubles of a class, else the first."""
-    return next((it for it in chapters if are_enough([*exercise.load(it).values()])), chapters[0])
+    return next(
+        (chapter for chapter in chapters if are_enough([*exercise.load(chapter).values()])),
+        chapters[0],
+    )
 
 
 def hold_class(
@@ -199,9 +202,13 @@ class Walk:
                 program,
                 [
                     self._start(
-                        self.rehearsal.home(it), it.name, program, *options, f"--student={it.name}"
+                        self.rehearsal.home(learner),
+                        learner.name,
+                        program,
+                        *options,
+                        f"--student={learner.name}",
                     )
-                    for it in self.rehearsal.learners
+                    for learner in self.rehearsal.learners
                 ],
             )
 
@@ -324,20 +331,20 @@ def _show(rehearsal: Rehearsal, console: Any) -> None:
     """Grades, feedback pages and times."""
     from rich.table import Table
 
-    names = [it.name for it in rehearsal.learners]
+    names = [learner.name for learner in rehearsal.learners]
     exercises = exercise.load(rehearsal.chapter)
     table = Table(title=f"Grades of the rehearsal class, chapter {rehearsal.chapter}")
     table.add_column("Exercise")
     for name in ("possible", *names):
         table.add_column(name, justify="right")
-    for id, it in exercises.items():
+    for id, asked in exercises.items():
         row = [f"{rehearsal.points[name][id]:g}" for name in names]
-        table.add_row(id, f"{it.points:g}", *row)
+        table.add_row(id, f"{asked.points:g}", *row)
     table.add_section()
     exported = rehearsal.exported()
-    possible = sum(it.points for it in exercises.values())
+    possible = sum(exercise.points for exercise in exercises.values())
     table.add_row("exported", f"{possible:g}", *(f"{exported[name][0]:g}" for name in names))
-    expected = [f"{sum(it.expected.values()):g}" for it in rehearsal.learners]
+    expected = [f"{sum(learner.expected.values()):g}" for learner in rehearsal.learners]
     table.add_row("expected", f"{possible:g}", *expected)
     console.print(table)
     for learner in rehearsal.learners:

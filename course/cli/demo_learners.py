@@ -48,20 +48,21 @@ def _perfect(exercises: Sequence[Exercise]) -> Learner:
     return Learner(
         "perfect",
         "every worked solution",
-        {it.id: it.solution_source for it in exercises},
-        {it.id: it.points for it in exercises},
+        {exercise.id: exercise.solution_source for exercise in exercises},
+        {exercise.id: exercise.points for exercise in exercises},
     )
 
 
 def _partial(exercises: Sequence[Exercise]) -> Learner:
     slip = mistaken_in(exercises)
-    others = [it for it in exercises if it is not slip.exercise]
+    others = [exercise for exercise in exercises if exercise is not slip.exercise]
     right = others[: len(others) // 2]
     return Learner(
         "partial",
         f"{len(right)} right, a usual mistake in {slip.exercise.id}, the rest untouched",
-        {it.id: it.solution_source for it in right} | {slip.exercise.id: slip.text},
-        {it.id: it.points if it in right else 0.0 for it in exercises}
+        {exercise.id: exercise.solution_source for exercise in right}
+        | {slip.exercise.id: slip.text},
+        {exercise.id: exercise.points if exercise in right else 0.0 for exercise in exercises}
         | {slip.exercise.id: slip.points},
     )
 
@@ -81,7 +82,12 @@ def mistaken_in(exercises: Sequence[Exercise]) -> Slip:
 
     Raises CourseError if no usual mistake of these exercises stands alone in a cell.
     """
-    found = [one for it in exercises for mistake in it.mistakes() if (one := slip(it, mistake))]
+    found = [
+        one
+        for exercise in exercises
+        for mistake in exercise.mistakes()
+        if (one := slip(exercise, mistake))
+    ]
     if not found:
         raise CourseError("None of these exercises has a usual mistake that stands alone.")
     return min(found, key=lambda one: not 0 < one.points < one.exercise.points)
@@ -117,8 +123,8 @@ def are_enough(exercises: Sequence[Exercise]) -> bool:
 
 def _with_points(exercises: Sequence[Exercise]) -> tuple[list[Exercise], list[Exercise]]:
     """The exercises with points, and those of them whose answer is a function."""
-    core = [it for it in exercises if it.points]
-    return core, [it for it in core if not isinstance(it, Prediction)]
+    core = [exercise for exercise in exercises if exercise.points]
+    return core, [exercise for exercise in core if not isinstance(exercise, Prediction)]
 
 
 def _troubled(exercises: Sequence[Exercise]) -> Learner:
@@ -128,20 +134,22 @@ def _troubled(exercises: Sequence[Exercise]) -> Learner:
             "The rehearsal's troubles need four exercises with points, three of them functions."
         )
     raises, unreadable, noisy = programs[:3]
-    untouched = next(it for it in core if it not in (raises, unreadable, noisy))
+    untouched = next(exercise for exercise in core if exercise not in (raises, unreadable, noisy))
     trouble = {
         raises.id: "undefined_name\n\n" + raises.solution_source,
         unreadable.id: unreadable.solution_source.replace(":", "", 1),
         noisy.id: _noisy(noisy),
     }
-    right = {it.id: it.solution_source for it in exercises if it is not untouched}
+    right = {
+        exercise.id: exercise.solution_source for exercise in exercises if exercise is not untouched
+    }
     lost = (raises.id, unreadable.id, untouched.id)
     return Learner(
         "troubled",
         f"an exception in {raises.id}, a SyntaxError in {unreadable.id}, "
         f"{untouched.id} untouched, warnings in {noisy.id}, the rest right",
         right | trouble,
-        {it.id: 0.0 if it.id in lost else it.points for it in exercises},
+        {exercise.id: 0.0 if exercise.id in lost else exercise.points for exercise in exercises},
     )
 
 

@@ -78,21 +78,24 @@ def examine(folder: Path, source: Source, read: Read = of_ones_own) -> list[Find
         return [Finding(WRONG, f"It cannot be graded. {refusal}")]
     except OSError as problem:
         return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
-    found = [Finding(REPAIRED, it) for it in (*notes, *repaired.notes)]
+    found = [Finding(REPAIRED, note) for note in (*notes, *repaired.notes)]
     found += _about_file(content, source)
     until = time.monotonic() + LONGEST_READ
     for cell in repaired.cells:
         if cell["cell_type"] == "code" and not matching.is_check(cell):
             seconds = max(until - time.monotonic(), LEAST_READ)
-            for kind, it in _about_cell(cell, seconds):
+            for kind, sentence in _about_cell(cell, seconds):
                 if kind == WRONG and cell["id"] == source.setup:
-                    kind, it = REPAIRED, f"{it} Graded with the imports that were released."
-                found.append(Finding(kind, f"{matching.named(cell)}: {it}"))
+                    kind, sentence = (
+                        REPAIRED,
+                        f"{sentence} Graded with the imports that were released.",
+                    )
+                found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
     found += _beside(repaired.cells, source)
     found += _misplaced(content, repaired.cells, source)
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
-    return sorted(found, key=lambda it: order.index(it.kind))
+    return sorted(found, key=lambda finding: order.index(finding.kind))
 
 
 def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
@@ -100,7 +103,7 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
     notebook = json.loads(content)
     metadata = notebook.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    kernel, ours = (_kernel(it) for it in (metadata, source.released["metadata"]))
+    kernel, ours = _kernel(metadata), _kernel(source.released["metadata"])
     if kernel != ours:
         yield Finding(REPAIRED, f"It names the kernel {kernel!r}; grading takes its own, {ours!r}.")
     release = source.released["metadata"].get("course")
@@ -112,8 +115,8 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
             f"to take the newest release over: course update {chapter}",
         )
     cells = notebook.get("cells")
-    counts = [it.get("execution_count") for it in cells or [] if isinstance(it, dict)]
-    numbers = [it for it in counts if isinstance(it, int)]
+    counts = [cell.get("execution_count") for cell in cells or [] if isinstance(cell, dict)]
+    numbers = [count for count in counts if isinstance(count, int)]
     if numbers != sorted(numbers):
         yield Finding(
             LOOK,
@@ -162,17 +165,17 @@ def never_ends(loop: ast.While) -> bool:
     False
     """
     inside = [node for statement in loop.body for node in ast.walk(statement)]
-    if any(isinstance(it, ast.Break | ast.Return | ast.Raise | ast.Yield) for it in inside):
+    if any(isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield) for node in inside):
         return False
-    if any(isinstance(it, ast.Call | ast.Attribute) for it in ast.walk(loop.test)):
+    if any(isinstance(node, ast.Call | ast.Attribute) for node in ast.walk(loop.test)):
         return False  # whatever is called may answer differently one day
-    tested = {it.id for it in ast.walk(loop.test) if isinstance(it, ast.Name)}
+    tested = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
     if not tested:
         return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
     # stored, or what it means is written into or asked for a method
-    used = {id(it.value) for it in inside if isinstance(it, ast.Attribute | ast.Subscript)}
-    names = (it for it in inside if isinstance(it, ast.Name))
-    touched = {it.id for it in names if not isinstance(it.ctx, ast.Load) or id(it) in used}
+    used = {id(node.value) for node in inside if isinstance(node, ast.Attribute | ast.Subscript)}
+    names = (node for node in inside if isinstance(node, ast.Name))
+    touched = {name.id for name in names if not isinstance(name.ctx, ast.Load) or id(name) in used}
     return not tested & touched
 
 
@@ -181,21 +184,27 @@ def _called(node: ast.Call) -> str:
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
-    names = [it.name for it in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-    return {it.partition(".")[0] for it in names} - {""}
+    names = (
+        [alias.name for alias in node.names]
+        if isinstance(node, ast.Import)
+        else [node.module or ""]
+    )
+    return {name.partition(".")[0] for name in names} - {""}
 
 
 def _beside(cells: list[Cell], source: Source) -> Iterator[Finding]:
     """Answers that stand in a cell of the learner's own, where the answer cell has another one."""
-    own = [(at, it) for at, it in enumerate(cells) if it["id"] not in source.by_id]
+    own = [(at, cell) for at, cell in enumerate(cells) if cell["id"] not in source.by_id]
     for start, answer in enumerate(cells):
         if not matching.is_answer(answer):
             continue
         name = matching.grade_id(answer)
-        check = (at for at, it in enumerate(cells) if matching.grade_id(it) == f"check-{name}")
+        check = (at for at, cell in enumerate(cells) if matching.grade_id(cell) == f"check-{name}")
         end = next(check, start)
-        others = [it for at, it in own if not start < at < end and matching.defines(it, answer)]
-        if any(it["source"].strip() != answer["source"].strip() for it in others):
+        others = [
+            cell for at, cell in own if not start < at < end and matching.defines(cell, answer)
+        ]
+        if any(other["source"].strip() != answer["source"].strip() for other in others):
             yield Finding(
                 LOOK,
                 f"The cell {name} and a cell of your own both have an answer. The one in the cell "
@@ -226,9 +235,11 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
 
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
-    stubs = {it["id"]: it["source"].strip() for it in source.released["cells"]}
-    answers = [it for it in cells if matching.is_answer(it)]
-    untouched = [it for it in answers if it["source"].strip() in ("", stubs[it["id"]])]
+    stubs = {cell["id"]: cell["source"].strip() for cell in source.released["cells"]}
+    answers = [cell for cell in cells if matching.is_answer(cell)]
+    untouched = [
+        answer for answer in answers if answer["source"].strip() in ("", stubs[answer["id"]])
+    ]
     if untouched:
-        names = ", ".join(str(matching.grade_id(it)) for it in untouched)
+        names = ", ".join(str(matching.grade_id(cell)) for cell in untouched)
         yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")

@@ -56,13 +56,18 @@ def _composed(name: str, part: Any) -> type:
 def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[str, Any]:
     """What some expressions are after a program on a tensor that has this part.
 
-    program: statements on `Tensor`, `no_grad` and `np`. looks: the expressions. Whatever the
-    program raises is raised here, and recording is on again afterwards.
+    program: statements on `Tensor`, `grad_mode`, `no_grad` and `np`. looks: the expressions.
+    Whatever the program raises is raised here, and recording is on again afterwards.
     """
     if not isinstance(part, Part):  # the answer is in another process
         found: dict[str, Any] = part.tried(name, program, looks)
         return found
-    names = {"Tensor": _composed(name, part), "np": np, "no_grad": engine.no_grad}
+    names = {
+        "Tensor": _composed(name, part),
+        "grad_mode": engine.grad_mode,
+        "no_grad": engine.no_grad,
+        "np": np,
+    }
     if name == "no_grad":
         names[name] = part
     try:

@@ -632,7 +632,7 @@ class HessianVector(Exercise):
     """A Hessian times a vector, without the Hessian
 
     The Hessian of a model with a million parameters has a million times a million entries.
-    Often only its product with one vector is needed, and that takes one more backward pass.
+    Often only its product with one vector is needed, and that takes one more walk back.
     Fill the gaps.
 
     **Input:** `x` and `v`, two float vectors of the same length and dtype, with at least one

@@ -399,7 +399,8 @@ class RecordResult(Part):
         ),
         "always recorded": (
             _always_recorded,
-            "Every result of yours is recorded. What is made of constants alone is a constant.",
+            "What is made of constants alone is recorded too, and so is what `no_grad` should keep "
+            "out. Both conditions must hold: recording is on, and an input requires grad.",
         ),
         "the mode is not looked at": (
             _without_the_mode,
@@ -1023,6 +1024,13 @@ def _first_gradient_again(self, gradient):
                 arrived[source] = arrived[source] + part if source in arrived else part
 
 
+def _twice_in_leaf(self, gradient):
+    def into(leaf, upstream):
+        leaf.grad = upstream + upstream if leaf.grad is None else leaf.grad + upstream
+
+    _walk(self, gradient, into=into)
+
+
 def _added_to_none(self, gradient):
     _walk(self, gradient, into=lambda leaf, upstream: setattr(leaf, "grad", leaf.grad + upstream))
 
@@ -1146,6 +1154,11 @@ class WalkBack(Part):
             "Every formula gets the gradient of the result. Give each the one that has arrived for "
             "its own tensor, which you took out of the dictionary.",
         ),
+        "twice in a leaf": (
+            _twice_in_leaf,
+            "The first gradient of a leaf counts twice: you set `grad` to it and add it as well. "
+            "Do one or the other.",
+        ),
         "added to None": (
             _added_to_none,
             "The `grad` of a leaf is None at first, and nothing can be added to that. Set it the "
@@ -1153,8 +1166,8 @@ class WalkBack(Part):
         ),
         "oldest first": (
             _oldest_first,
-            "You take the oldest tensor first. Its gradient may not be complete: take the "
-            "youngest, the one with the largest `number`.",
+            "You do not take the youngest tensor first, so its gradient may not be complete yet. "
+            "The youngest is the one with the largest `number`.",
         ),
         "grad everywhere": (
             _grad_everywhere,
@@ -1307,6 +1320,25 @@ class _OneVersion(Writing):
         super().sub_(other)
         self.version = 1
         return self
+
+
+class _BothVersions(Writing):
+    def sub_(self, other):
+        super().sub_(other)
+        other.version += 1
+        return self
+
+
+class _NumbersReturned(Writing):
+    def sub_(self, other):
+        return super().sub_(other).data
+
+
+class _SameVersion(Writing):
+    def check_saved(self):
+        for tensor, version in self.saved:
+            if tensor.version == version:
+                raise RuntimeError("changed")
 
 
 class _QuietRefusal(Writing):
@@ -1463,6 +1495,19 @@ class StaleValue(Part):
             _OneVersion,
             "The version is 1 after every write. Count the writes: `self.version += 1`.",
         ),
+        "both versions": (
+            _BothVersions,
+            "The version of `other` grows too. It was read and not written into: only that of "
+            "`self` grows.",
+        ),
+        "numbers returned": (
+            _NumbersReturned,
+            "`sub_` gives the array. End it with `return self`, as methods with `_` do.",
+        ),
+        "raises where equal": (
+            _SameVersion,
+            "You raise where the versions are the same. Raise where they differ.",
+        ),
         "nothing is raised": (
             _QuietRefusal,
             "Where `sub_` is not allowed yours does nothing, and nobody notices. Raise "
@@ -1523,7 +1568,8 @@ class StaleValue(Part):
         ),
         "returned": (
             _Returned,
-            "`check_saved` tells by its result, and nobody reads it. Raise RuntimeError.",
+            "A changed value is not noticed. `check_saved` raises RuntimeError where the version "
+            "of a saved tensor is not the one saved with it; nobody reads what it returns.",
         ),
     }
 
@@ -1536,20 +1582,30 @@ class StaleValue(Part):
         kept = "try:\n    x.sub_(y)\nexcept RuntimeError:\n    pass"
         both = "x.grad.data", "y.grad.data"
         late = f"{off}x.sub_(Tensor({a}))\n"
-        yield _case("a constant", f"{c}z = c.sub_(Tensor({w}))", "c.data", "c.version", "z is c")
         yield _case(
-            "three times",
-            f"{c}for _ in range(3):\n    z = c.sub_(Tensor({w}))",
+            "a constant",
+            f"{c}z = c.sub_(Tensor({w}))",
             "c.data",
             "c.version",
             "z is c",
+            "type(z).__name__",
+        )
+        yield _case(
+            "three times",
+            f"{c}d = Tensor({w})\nfor _ in range(3):\n    z = c.sub_(d)",
+            "c.data",
+            "c.version",
+            "d.version",
+            "z is c",
+            "type(z).__name__",
         )
         yield _case(
             "the same array",
-            f"{c}numbers = c.data\nc.sub_(Tensor({a}))",
+            f"{c}d = Tensor({a})\nnumbers = c.data\nc.sub_(d)",
             "numbers",
             "c.data is numbers",
             "c.version",
+            "d.version",
         )
         yield _case("without recording", f"{x}{off}x.sub_(Tensor({w}))", "x.data", "x.version")
         yield _case("recording", f"{x}x.sub_(Tensor({w}))", "x.data", raises=True)
@@ -1636,6 +1692,18 @@ class _Toggled:
         grad_mode.enabled = not grad_mode.enabled
 
 
+class _Counted:
+    depth = 0
+
+    def __enter__(self):
+        _Counted.depth += 1
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        _Counted.depth -= 1
+        grad_mode.enabled = _Counted.depth == 0
+
+
 class _TheObject:
     def __enter__(self):
         self.before = grad_mode
@@ -1720,6 +1788,11 @@ class NestedNoGrad(Part):
             _Toggled,
             "You switch to the opposite. In a block inside of a block that turns recording on.",
         ),
+        "blocks counted": (
+            _Counted,
+            "You count blocks. Recording may be off for another reason, as during backward: put "
+            "back what `grad_mode.enabled` was when the block was entered.",
+        ),
         "the object": (
             _TheObject,
             "You remember the object `grad_mode`, and not the value of `grad_mode.enabled`.",
@@ -1739,6 +1812,10 @@ class NestedNoGrad(Part):
             "After an error inside the block recording stays off. Put the mode back in any case.",
         ),
     }
+
+    def is_answer(self, answer: Any) -> str | None:
+        # `contextlib.contextmanager` makes of a function what does the same
+        return Exercise.is_answer(self, answer)
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         v, w = draw.floats(2, 1.1, 9), draw.floats(2, 1.1, 9)
@@ -1789,6 +1866,18 @@ class NestedNoGrad(Part):
             "    except IndexError:\n        caught += 1",
             "caught",
             "y.data",
+        )
+        yield _case(
+            "off before",
+            f"{x}grad_mode.enabled = False\nwith no_grad():\n    y = x * x\nz = x * {w}",
+            "z.data",
+            *looks,
+        )
+        yield _case(
+            "off before, two blocks",
+            f"{x}grad_mode.enabled = False\n{inner}z = x * {w}",
+            "z.data",
+            *looks,
         )
         yield _case(
             "made early, entered late",

@@ -47,7 +47,7 @@ class Source:
 
     def to_json(self) -> str:
         """All of it as text, for workers that share no disk with the course."""
-        files = {name: base64.b64encode(it).decode() for name, it in sorted(self.files.items())}
+        files = {name: base64.b64encode(file).decode() for name, file in sorted(self.files.items())}
         values = {"chapter": self.chapter, "files": files}
         return json.dumps({**values, "released": self.released, "solved": self.solved})
 
@@ -55,18 +55,20 @@ class Source:
     def from_json(cls, text: str) -> Source:
         """The source that `to_json` wrote."""
         values = json.loads(text)
-        values["files"] = {name: base64.b64decode(it) for name, it in values["files"].items()}
+        values["files"] = {name: base64.b64decode(file) for name, file in values["files"].items()}
         return cls(**values)
 
     @cached_property
     def by_id(self) -> Mapping[str, Cell]:
         """The released cells by their ids."""
-        return {it["id"]: it for it in self.released["cells"]}
+        return {cell["id"]: cell for cell in self.released["cells"]}
 
     @cached_property
     def setup(self) -> str | None:
         """The id of the first cell of code: in every chapter it imports what all others use."""
-        return next((it["id"] for it in self.released["cells"] if it["cell_type"] == "code"), None)
+        return next(
+            (cell["id"] for cell in self.released["cells"] if cell["cell_type"] == "code"), None
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -77,17 +79,17 @@ class Source:
 def source_of(root: Path, chapter: str) -> Source:
     """The source of a chapter. Raises CourseError if it is not built."""
     built = [
-        paths.notebook_in(it, chapter) for it in (paths.notebooks(root), paths.solutions(root))
+        paths.notebook_in(file, chapter) for file in (paths.notebooks(root), paths.solutions(root))
     ]
     try:
-        released, solved = (json.loads(it.read_text(encoding="utf-8")) for it in built)
+        released, solved = (json.loads(file.read_text(encoding="utf-8")) for file in built)
     except OSError:
         raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
     folder = built[0].parent
     files = {
-        it.relative_to(folder).as_posix(): it.read_bytes()
-        for it in sorted(folder.rglob("*"))
-        if it.is_file() and it.suffix != ".ipynb" and ".ipynb_checkpoints" not in it.parts
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".ipynb" and ".ipynb_checkpoints" not in path.parts
     }
     for notebook in (released, solved):
         for cell in notebook["cells"]:
@@ -122,7 +124,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     theirs = cells_of(content)
     ours = source.released["cells"]
     by_id = source.by_id
-    marked = {id: it for it in ours if (id := grade_id(it)) is not None}
+    marked = {id: cell for cell in ours if (id := grade_id(cell)) is not None}
     placed: dict[str, Cell] = {}  # by the id of our own cell
     after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
     last: str | None = None
@@ -190,7 +192,9 @@ def named(cell: Cell) -> str:
     """A cell as a sentence names it: by its exercise, or by how it begins."""
     name = grade_id(cell)
     if name is None:
-        name = repr(next((it for it in cell["source"].splitlines() if it.strip()), "").strip()[:40])
+        name = repr(
+            next((line for line in cell["source"].splitlines() if line.strip()), "").strip()[:40]
+        )
     return f"The cell {name}"
 
 
@@ -225,7 +229,7 @@ def cells_of(content: bytes) -> list[Cell]:
     if isinstance(notebook, dict) and notebook.get("nbformat") != 4:
         notebook = _older(content)
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list) or not all(isinstance(it, dict) for it in cells):
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise Refused(f"The file is JSON, but not a notebook: it has no cells. {AGAIN}")
     if len(cells) > MOST_CELLS:
         raise Refused(f"The notebook has {len(cells)} cells; {MOST_CELLS} are read. {AGAIN}")
@@ -267,7 +271,7 @@ def _sound(cell: Cell) -> Cell | None:
 
 
 def _joined(text: Any) -> str:
-    if isinstance(text, list) and all(isinstance(it, str) for it in text):
+    if isinstance(text, list) and all(isinstance(part, str) for part in text):
         text = "".join(text)
     # half of a surrogate pair cannot be written anywhere
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
@@ -341,15 +345,15 @@ def _found(
     theirs: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
 ) -> list[Cell | None]:
     """For each cell the instructor's that it is; one that lost its ids is found by its text."""
-    found = [_which(it, by_id, marked) for it in theirs]
-    present = {it["id"] for it in found if it is not None}
-    lost = [it for it in by_id.values() if it["id"] not in present]
-    defined = {it["id"]: defined_names(it["source"]) for it in lost}
+    found = [_which(cell, by_id, marked) for cell in theirs]
+    present = {cell["id"] for cell in found if cell is not None}
+    lost = [cell for cell in by_id.values() if cell["id"] not in present]
+    defined = {item["id"]: defined_names(item["source"]) for item in lost}
     for at, cell in enumerate(theirs):
         if found[at] is not None or not lost:
             continue
         names = defined_names(cell["source"])
-        same = (it for it in lost if _is_same(cell, it, names & defined[it["id"]]))
+        same = (our for our in lost if _is_same(cell, our, names & defined[our["id"]]))
         if our := next(same, None):
             lost.remove(our)
             found[at] = our

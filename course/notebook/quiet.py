@@ -45,12 +45,16 @@ def quiet(stream: Bounded) -> Iterator[None]:
     nbgrader takes any text on stderr for a failure, and the first displayed number for the score;
     a logger that was set up in another cell still holds the kernel's own stream.
     """
-    kernel_streams = [it for it in (sys.stdout, sys.stderr) if hasattr(it, "pub_thread")]
-    own = [vars(it).get("write") for it in kernel_streams]
+    kernel_streams = [
+        kernel_stream
+        for kernel_stream in (sys.stdout, sys.stderr)
+        if hasattr(kernel_stream, "pub_thread")
+    ]
+    own = [vars(kernel_stream).get("write") for kernel_stream in kernel_streams]
     displayhook = sys.displayhook
     sys.displayhook = lambda value: None
-    for it in kernel_streams:
-        it.write = stream.write  # type: ignore[method-assign]
+    for kernel_stream in kernel_streams:
+        kernel_stream.write = stream.write  # type: ignore[method-assign]
     try:
         with (
             contextlib.redirect_stdout(stream),
@@ -59,11 +63,11 @@ def quiet(stream: Bounded) -> Iterator[None]:
         ):
             yield
     finally:
-        for it, write in zip(kernel_streams, own, strict=True):
+        for kernel_stream, write in zip(kernel_streams, own, strict=True):
             if write is None:
-                del it.write
+                del kernel_stream.write
             else:  # IPython's own, which copies what is printed
-                it.write = write  # type: ignore[method-assign]
+                kernel_stream.write = write  # type: ignore[method-assign]
         sys.displayhook = displayhook
 
 
@@ -91,15 +95,15 @@ def refused(names: tuple[str, ...]) -> Iterator[None]:
     that is exchanged. And so does `input`: a person would be asked in the middle of a check.
     """
     functions = [getattr(home, attribute) for home, attribute in map(home_of, names)]
-    codes = [it.__code__ for it in functions]
+    codes = [function.__code__ for function in functions]
     asks, builtins.input = builtins.input, _asked
     try:
-        for it, code, name in zip(functions, codes, names, strict=True):
-            it.__code__ = _refusal(name).replace(co_freevars=code.co_freevars)
+        for function, code, name in zip(functions, codes, names, strict=True):
+            function.__code__ = _refusal(name).replace(co_freevars=code.co_freevars)
         yield
     finally:
-        for it, code in zip(functions, codes, strict=True):
-            it.__code__ = code
+        for function, code in zip(functions, codes, strict=True):
+            function.__code__ = code
         builtins.input = asks
 
 

@@ -43,8 +43,8 @@ def note_check(exercise: Exercise, report: Report, source: str | None) -> str:
         if attempt not in entry.setdefault("attempts", []):
             entry["attempts"].append(attempt)
     _write(notes)
-    core = [it for it in load(exercise.chapter).values() if not it.further]
-    are_done = all(notes.get(it.id, {}).get("state") == "done" for it in core)
+    core = [asked for asked in load(exercise.chapter).values() if not asked.further]
+    are_done = all(notes.get(asked.id, {}).get("state") == "done" for asked in core)
     is_last = exercise in core and are_done and not was_done
     return _FINISHED.format(exercise.chapter[:2]) if is_last else ""
 
@@ -116,7 +116,9 @@ class Progress:
     def _repr_html_(self) -> str:
         # cells keep their distance where no stylesheet gives it: on nbgrader's feedback pages
         left = 'style="text-align: left; padding: 3px 12px"'
-        head = "".join(f'<th scope="col" {left}>{it}</th>' for it in (self.of, "Points", "State"))
+        head = "".join(
+            f'<th scope="col" {left}>{word}</th>' for word in (self.of, "Points", "State")
+        )
         body = "".join(
             f'<tr><th scope="row" {left}>{escape(name)}</th>'
             f"<td {left}>{_counted(earned, possible)}</td><td {left}>{escape(words)}</td></tr>"
@@ -143,13 +145,13 @@ def progress(chapter: str | None = None) -> Progress:
         return Progress("Chapter", [_chapter_row(name, own) for name, own in every])
     if chapter not in chapters():
         raise CourseError(f"There is no chapter {chapter!r}; there are {', '.join(chapters())}.")
-    return Progress("Exercise", [_exercise_row(it) for it in load(chapter).values()])
+    return Progress("Exercise", [_exercise_row(exercise) for exercise in load(chapter).values()])
 
 
 def _chapter_row(name: str, own: list[Exercise]) -> tuple[str, float, float, str]:
-    done = sum(state(it) == "done" for it in own)
+    done = sum(state(exercise) == "done" for exercise in own)
     words = f"{done} of {len(own)} exercises done"
-    return name, sum(map(points, own)), sum(it.points for it in own), words
+    return name, sum(map(points, own)), sum(exercise.points for exercise in own), words
 
 
 def _exercise_row(it: Exercise) -> tuple[str, float, float, str]:
@@ -194,11 +196,11 @@ def _is_sound(notes: object) -> bool:
 
 
 _SOUND: dict[str, Callable[[Any], bool]] = {
-    "points": lambda it: isinstance(it, int | float) and 0 <= it < 1000,
-    "state": lambda it: isinstance(it, str),
-    "passed": lambda it: isinstance(it, bool),
-    "attempts": lambda it: isinstance(it, list),
-    "hints": lambda it: isinstance(it, int) and it >= 1,
+    "points": lambda value: isinstance(value, int | float) and 0 <= value < 1000,
+    "state": lambda value: isinstance(value, str),
+    "passed": lambda value: isinstance(value, bool),
+    "attempts": lambda value: isinstance(value, list),
+    "hints": lambda value: isinstance(value, int) and value >= 1,
 }
 
 

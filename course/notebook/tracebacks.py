@@ -16,8 +16,12 @@ from typing import Any
 import tensorkit
 from course.notebook import history
 
-_COURSE = tuple(f"{it}{os.sep}" for it in (tensorkit.__path__[0], Path(__file__).parents[1]))
-_INSTALLED = tuple(f"{sysconfig.get_path(it)}{os.sep}" for it in ("stdlib", "purelib", "platlib"))
+_COURSE = tuple(
+    f"{folder}{os.sep}" for folder in (tensorkit.__path__[0], Path(__file__).parents[1])
+)
+_INSTALLED = tuple(
+    f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib")
+)
 
 
 def shorten() -> None:
@@ -56,6 +60,6 @@ def _without_library(trace: TracebackType | None) -> TracebackType | None:
             kept.append(trace)
         trace = trace.tb_next
     short = None
-    for it in reversed(kept):
-        short = TracebackType(short, it.tb_frame, it.tb_lasti, it.tb_lineno)
+    for frame in reversed(kept):
+        short = TracebackType(short, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return short

@@ -82,7 +82,7 @@ def _is_written(name: str, function: Callable[..., Any]) -> bool:
 
 
 def _exercise_of(name: str) -> Exercise | None:
-    return next((it for it in load().values() if it.name == name), None)
+    return next((exercise for exercise in load().values() if exercise.name == name), None)
 
 
 # The places
@@ -119,7 +119,9 @@ def _on_tensors(mine: Any, *args: Any) -> Any:
     """What the learner's function makes of tensors, or of arrays: a plain backward has arrays."""
     if isinstance(args[0], tk.Tensor):
         return mine(*args)
-    tensors = [tk.from_numpy(it) if hasattr(it, "ndim") else it for it in args]
+    tensors = [
+        tk.from_numpy(argument) if hasattr(argument, "ndim") else argument for argument in args
+    ]
     with tk.no_grad():
         found = mine(*tensors)
     return found.numpy() if isinstance(found, tk.Tensor) else found
@@ -142,8 +144,10 @@ def _backward_order(mine: Any) -> AbstractContextManager[None]:
 
     def order(roots: list[Any], waiting: Any) -> Iterator[Any]:
         names = _names(roots)
-        inputs = {name: [names[it] for it in _nodes(node.edges)] for node, name in names.items()}
-        inputs[""] = [names[it] for it in _nodes(roots)]
+        inputs = {
+            name: [names[source] for source in _nodes(node.edges)] for node, name in names.items()
+        }
+        inputs[""] = [names[node] for node in _nodes(roots)]
         root = inputs[""][0] if len(inputs[""]) == 1 else ""
         nodes = {name: node for node, name in names.items()}
         return (nodes[name] for name in (mine(inputs, root) if nodes else []) if name)
@@ -153,7 +157,7 @@ def _backward_order(mine: Any) -> AbstractContextManager[None]:
 
 def _nodes(edges: Iterable[Any]) -> list[Any]:
     """The edges that lead to a node, not to a leaf or nowhere."""
-    return [it for it in edges if it is not None and not isinstance(it, tk.Tensor)]
+    return [edge for edge in edges if edge is not None and not isinstance(edge, tk.Tensor)]
 
 
 def _names(roots: list[Any]) -> dict[Any, str]:
@@ -161,7 +165,7 @@ def _names(roots: list[Any]) -> dict[Any, str]:
     found = dict.fromkeys(_nodes(roots))
     waiting = list(found)
     for node in waiting:  # grows while it is read
-        new = [it for it in dict.fromkeys(_nodes(node.edges)) if it not in found]
+        new = [source for source in dict.fromkeys(_nodes(node.edges)) if source not in found]
         found.update(dict.fromkeys(new))
         waiting += new
     return {node: f"{node.name()} {number}" for number, node in enumerate(found)}
@@ -184,7 +188,7 @@ def _step_of_sgd(change: Callable[[dict[str, Any], Any], None]) -> AbstractConte
 def _sgd_step(mine: Any) -> AbstractContextManager[None]:
     def change(group: dict[str, Any], _: Any) -> None:
         parameters = group["params"]
-        mine(parameters, [it.grad for it in parameters], group["lr"])
+        mine(parameters, [parameter.grad for parameter in parameters], group["lr"])
 
     return _step_of_sgd(change)
 
@@ -192,11 +196,11 @@ def _sgd_step(mine: Any) -> AbstractContextManager[None]:
 def _momentum_step(mine: Any) -> AbstractContextManager[None]:
     def change(group: dict[str, Any], optimizer: Any) -> None:
         parameters = group["params"]
-        states = [optimizer.state[it] for it in parameters]
+        states = [optimizer.state[parameter] for parameter in parameters]
         for state, parameter in zip(states, parameters, strict=True):
             state.setdefault("momentum_buffer", tk.zeros_like(parameter))
         velocities = [state["momentum_buffer"] for state in states]
-        gradients = [it.grad for it in parameters]
+        gradients = [parameter.grad for parameter in parameters]
         mine(parameters, gradients, velocities, group["lr"], group["momentum"])
 
     return _step_of_sgd(change)

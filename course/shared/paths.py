@@ -59,7 +59,11 @@ def course_root() -> Path:
 def tell_of_another(root: Path) -> None:
     """Say once if one stands in another course than this, which commands would change unseen."""
     here = Path.cwd()
-    found = (it for it in (here, *here.parents) if _is_course(it) and solutions(it).is_dir())
+    found = (
+        folder
+        for folder in (here, *here.parents)
+        if _is_course(folder) and solutions(folder).is_dir()
+    )
     if "COURSE_ROOT" in os.environ or (other := next(found, root)).resolve() == root.resolve():
         return
     print(
@@ -96,7 +100,9 @@ def notebook_in(folder: Path, chapter: str) -> Path:
 def released_chapters(root: Path) -> list[str]:
     """The names of the chapters in `notebooks/`, in order."""
     folder = notebooks(root)
-    return sorted(it.name for it in folder.iterdir() if notebook_in(folder, it.name).is_file())
+    return sorted(
+        path.name for path in folder.iterdir() if notebook_in(folder, path.name).is_file()
+    )
 
 
 def written_chapters(root: Path) -> list[str]:

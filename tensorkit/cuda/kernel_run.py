@@ -6,6 +6,7 @@ block have; what else a GPU would not notice is found in the log (``kernel_log``
 """
 
 import random
+import traceback
 from sys import _getframe
 from typing import Any, NoReturn
 
@@ -152,11 +153,9 @@ class Run:
 
     def _explain(self, error: Exception, block: Pair, thread: Pair) -> NoReturn:
         """The error of a thread, with the line of the kernel and who was there."""
-        trace, line = error.__traceback__, self.source.first
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.source.file:
-                line = trace.tb_lineno
-            trace = trace.tb_next
+        frames = traceback.walk_tb(error.__traceback__)
+        own = [line for frame, line in frames if frame.f_code.co_filename == self.source.file]
+        line = own[-1] if own else self.source.first
         more: dict[str, Any] = {}
         if isinstance(error, _Outside):
             memory, index = error.args

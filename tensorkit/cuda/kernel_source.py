@@ -12,7 +12,7 @@ import inspect
 import math
 import textwrap
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from tensorkit.dtypes import DType
@@ -70,6 +70,9 @@ syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
 WORDS = (*POSITIONS, grid, syncthreads, atomic_add)
+
+
+_MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
 class Source:
@@ -132,12 +135,13 @@ class Source:
         return names[self.name]
 
     def value(self, node: Any) -> Any:
-        """What a name or an attribute of a module means outside of the kernel, or None."""
+        """A number, function, module or word that is meant outside of the kernel; else None."""
+        found = None
         if isinstance(node, ast.Name) and node.id not in (*self.locals, *self.parameters):
-            return self.known.get(node.id, getattr(builtins, node.id, None))
-        if isinstance(node, ast.Attribute) and type(self.value(node.value)) is ModuleType:
-            return getattr(self.value(node.value), node.attr, None)
-        return None
+            found = self.known.get(node.id, getattr(builtins, node.id, None))
+        elif isinstance(node, ast.Attribute) and type(self.value(node.value)) is ModuleType:
+            found = getattr(self.value(node.value), node.attr, None)
+        return found if isinstance(found, _MEANINGFUL) else None
 
     def calls(self, node: Any, function: Any) -> bool:
         """Whether this is a call of a known function, such as a word of CUDA's."""
@@ -190,9 +194,9 @@ class Source:
                 if node not in self.tree.body[0].body or not self._makes_shared(name, call):
                     yield "shared() has constant sizes, a dtype, and no if or loop", _SHARED
                 fine |= {*ast.walk(node)}
-            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(), ast.Name()])]):
-                if not self.calls(node.value, grid) or not text.endswith("(2)"):
-                    yield "one name is assigned at a time", "a line for each name"
+            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(), ast.Name()])]) if self.calls(
+                node.value, grid
+            ) and text.endswith("(2)"):
                 fine |= {*ast.walk(node)}
             case ast.Assign(targets=[ast.Tuple()] | [_, _, *_]):
                 yield "one name is assigned at a time", "a line for each name"
@@ -221,7 +225,7 @@ class Source:
                 yield "a kernel computes with numbers", "out[i] = value"
             case ast.Tuple():
                 yield "a thread has no tuples", "a name for each value"
-            case ast.Attribute() if self.value(node.value) in POSITIONS and node.attr in "xy":
+            case ast.Attribute() if self.value(node.value) in POSITIONS and node.attr in ("x", "y"):
                 fine |= {*ast.walk(node)}
             case ast.Call():
                 yield from self._wrong_call(node, ast.unparse(node.func), fine)

@@ -69,7 +69,6 @@ class Kernel:
     """
 
     __name__: str
-    __wrapped__: Any
 
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)

@@ -23,7 +23,8 @@ def kernel_of(text):
     """The kernel that a text defines, as a cell of a notebook would."""
     file = f"<kernel {next(_numbers)}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    names = {"cuda": cuda, "tk": tk, "math": math, "OUTSIDE": tk.ones(2), "SIZE": 8}
+    names = {"cuda": cuda, "tk": tk, "math": math, "SIZE": 8}
+    names |= {"OUTSIDE": tk.ones(2), "ARRAY": np.ones(2)}
     exec(compile(text, file, "exec"), names)
     return names["k"]
 
@@ -86,6 +87,7 @@ REFUSED = {
     "values = [j for j in range(3)]": "a thread has no lists",
     "total = OUTSIDE[0]": "OUTSIDE is no tensor among the arguments",
     "total = OUTSIDE": "OUTSIDE is no number and no argument",
+    "total = ARRAY.x": "ARRAY.x is no number and no argument",
     "k[1, 1](x, out, n)": "no function that both devices have",
     "k(x, out, n)": "a kernel does not call itself",
     "total = round(2.5)": r"round\(\) is no function",

@@ -361,6 +361,10 @@ def test_a_part_leaves_recording_on():
     assert grad_mode.enabled
 
 
+def test_a_context_manager_made_of_a_function_is_an_answer():
+    assert EXERCISE["no_grad"].is_answer(no_grad_as_a_generator) is None
+
+
 def test_a_function_in_place_of_a_class_is_told():
     said = EXERCISE["Basics"].is_answer(lambda: None)
     assert said.startswith("`Basics` should be a class, and it is a function.")

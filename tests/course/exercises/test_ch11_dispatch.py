@@ -165,6 +165,66 @@ def softsign_saving_the_slope(x, upstream):
     return y.detach(), gradient, tk.autograd.gradcheck(operation, x, raise_exception=False)
 
 
+def fused_with_a_dictionary(names, x):
+    from course.engine.fusing import FUSABLE, one_launch
+
+    class Fuse(tk.utils.DispatchMode):
+        chain = None
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func.__name__ not in FUSABLE:
+                self.run()
+                return func(*args, **kwargs)
+            if self.chain is None:
+                self.chain = {"names": [], "x": args[0]}
+            self.chain["names"].append(func.__name__)
+            self.chain["out"] = out = tk.empty(len(args[0]), device=args[0].device)
+            return out
+
+        def run(self):
+            if self.chain is not None:
+                one_launch(**self.chain)
+            self.chain = None
+
+    with tk.cuda.record() as ledger:
+        with Fuse() as mode:
+            for name in names:
+                x = getattr(tk, name)(x)
+        mode.run()
+    return x, len(ledger.launches)
+
+
+def fused_by_what_each_result_is_made_of(names, x):
+    from course.engine import fusing
+
+    class Fuse(tk.utils.DispatchMode):
+        def __init__(self):
+            self.made_of = {}
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func.__name__ not in fusing.FUSABLE:
+                self.run()
+                return func(*args, **(kwargs or {}))
+            source, before = self.made_of.get(id(args[0]), (args[0], []))
+            out = tk.empty_like(source)
+            self.made_of = {id(out): (source, [*before, func.__name__])}
+            self.last = out
+            return out
+
+        def run(self):
+            for source, waiting in self.made_of.values():
+                fusing.one_launch(waiting, source, self.last)
+            self.made_of.clear()
+
+    with tk.cuda.record() as ledger:
+        mode = Fuse()
+        with mode:
+            for name in names:
+                x = getattr(tk, name)(x)
+        mode.run()
+    return x, len(ledger.launches)
+
+
 RIGHT = [
     ("find-kernel", kernel_by_trying),
     ("find-kernel", kernel_by_get),
@@ -174,6 +234,8 @@ RIGHT = [
     ("autograd-layer", layer_with_saved_values),
     ("logged-step", logged_after_the_call),
     ("logged-step", logged_in_the_mode),
+    ("fused-chain", fused_with_a_dictionary),
+    ("fused-chain", fused_by_what_each_result_is_made_of),
     ("count-cost", cost_by_match),
     ("count-cost", cost_by_loops),
     ("custom-op", softsign_from_the_result),

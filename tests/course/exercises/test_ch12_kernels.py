@@ -280,6 +280,7 @@ def test_what_is_right_in_one_order_only_earns_no_more_than_the_case_of_one_elem
     assert max(earned) <= it.points / 8
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "it", [it for it in load("12_kernels").values() if isinstance(it, KernelExercise)],
     ids=lambda it: it.id,

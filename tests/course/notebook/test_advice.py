@@ -1,0 +1,132 @@
+"""What a learner is advised to look at, and that no sentence says what is not so."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+import sample
+from checked_cells import CHECK, STRIDES, words
+
+import tensorkit as tk
+from course.notebook.check import judge
+from course.notebook.exercise import load
+
+
+def misspelt(shape):
+    return shpae  # noqa: F821
+
+
+def with_too_few_parameters():
+    return None
+
+
+def strides_of(shape):
+    return strides_of()
+
+
+def beyond_the_end(shape):
+    return shape[9]
+
+
+class EndlessMessage(Exception):
+    def __str__(self):
+        while True:
+            pass
+
+
+def raises_without_end(shape):
+    raise EndlessMessage
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (misspelt, "Is the name spelled"),
+        (with_too_few_parameters, "keep the `def` line as it was released"),
+        (beyond_the_end, "which index does the line ask for"),
+        (lambda shape: 1 // 0, "makes the divisor 0"),
+        (lambda shape: {}["no"], "this key is not there"),
+        (lambda shape: int("no"), "Make this call yourself"),
+        (lambda shape: shape.__setitem__(0, 1), "Is the name behind the dot spelled"),
+        (lambda shape: operator.setitem(shape, 0, 1), "make a `tuple(...)` at the end"),
+        (lambda shape: shape * shape, "Go through them in a loop"),
+        (lambda shape: None + 1, "Something in this line is None"),
+        (lambda shape: ... + 1, "A gap is still open"),
+        (lambda shape: tk.zeros(2).tolist.sum(), "Parentheses are missing"),
+        (lambda shape: [a + b for a, b in {"key": 1}], "`.items()` gives pairs"),
+        (lambda shape: tk.zeros(4).unfold(0, 2, 1), "what this chapter and those before it"),
+        (lambda shape: tk.zeros(4).as_strided((2,), ((1,),)), "Print the arguments"),
+        (strides_of, "Compare this call of `strides_of` with its `def` line"),
+        (lambda shape: tk.zeros(2) + tk.zeros(3), "The size of tensor a (2)"),
+    ],
+)
+def test_an_exception_is_answered_by_what_to_look_at(answer, words):
+    assert words in " ".join(str(judge(STRIDES, answer)).split())
+
+
+def test_an_exception_whose_message_never_ends_is_stopped():
+    assert "did not end within" in str(judge(STRIDES, raises_without_end, seconds=0.2))
+
+
+# No sentence says what is not so
+
+
+def advice(source, name="strides_of"):
+    """What the first failure of an answer with this source is advised."""
+    namespace = {"sample": sample, "tk": tk}
+    exec(source, namespace)
+    report = judge(load()["sample-strides"], namespace[name], source=source)
+    return next(row.tip for row in report.rows if row.status == "failed")
+
+
+def test_deep_calls_are_not_called_endless():
+    tip = advice("def strides_of(shape, n=0):\n    return strides_of(shape, n + 1)")
+    assert "deeper than Python allows" in tip
+    assert "without end" not in tip
+
+
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [("x.backward()", True), ("x.requires_grad_(); tk.ones(2).sum().backward()", False)],
+)
+def test_a_repair_that_stands_in_the_answer_is_not_said(line, is_said):
+    tip = advice(f"def strides_of(shape):\n    x = tk.ones(())\n    {line}")
+    assert ("requires_grad_()" in tip) == is_said
+
+
+def test_the_line_that_is_named_is_one_of_the_learners():
+    answer = "import statistics\ndef strides_of(shape):\n    return statistics.mean([])"
+    assert "got" not in advice(answer)
+    text = words(answer + "\n", "check('sample-strides')")
+    assert "line 3: return statistics.mean([])" in text
+
+
+def test_a_line_of_another_cell_is_said_to_be_one():
+    text = words("def other(): return 1 / 0\n", "strides_of = lambda shape: other()\n", CHECK)
+    assert "line 1: strides_of = lambda shape: other()" in text
+
+
+@pytest.mark.parametrize(
+    ("predicted", "said"),
+    [
+        (4, "a whole number; write a text in quotes"),
+        (["int64"], "a list; write a text in quotes"),
+        ("float64", "Whole numbers become int64."),
+    ],
+)
+def test_a_prediction_of_another_kind_is_told_how_to_write_it(predicted, said):
+    predictions = dict.fromkeys(load()["sample-dtype"].questions, predicted)
+    assert said in judge(load()["sample-dtype"], predictions).rows[0].tip
+
+
+def test_an_answer_that_prints_nothing_is_not_said_to_print():
+    def silent(fahrenheit):
+        fahrenheit - 32
+
+    def printing(fahrenheit):
+        print((fahrenheit - 32) / 1.8)
+
+    celsius = load()["celsius"]
+    assert judge(celsius, printing).mistake == "prints"
+    assert judge(celsius, silent).mistake == ""

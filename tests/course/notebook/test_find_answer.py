@@ -1,0 +1,187 @@
+"""Which of a notebook's cells holds the answer, and what a learner is told where none does."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sample
+from checked_cells import CHECK, STRIDES, _run_in_python, words
+
+from course.notebook.answer import find
+from course.notebook.exercise import load
+from course.notebook.history import UNKNOWN, Run
+
+
+def test_none_alone_is_not_not_started():
+    text = _run_in_python("def strides_of(shape):\n    x = 1\n# %%\ncheck('sample-strides')")
+    assert "is a `return` missing?" in text
+    text = _run_in_python("def strides_of(shape):\n    return None\n# %%\ncheck('sample-strides')")
+    assert "missing" not in text
+    assert "A function gives None where it ends without" in text
+
+
+RIGHT = "def strides_of(shape):\n    return sample.strides_of(shape)\n"
+
+
+@pytest.mark.parametrize(
+    ("edit", "error"),
+    [
+        ("def strides_of(shape:\n    return 1\n", "SyntaxError"),
+        ("print(undefined)\ndef strides_of(shape):\n    return 1\n", "NameError"),
+    ],
+)
+def test_an_edit_that_did_not_run_is_noted_and_the_older_version_checked(edit, error):
+    text = words(RIGHT, edit, "check('sample-strides')")
+    assert "3 of 3 points" in text
+    assert f"Your edit in cell [3] did not run ({error}" in text
+    assert "This is the version before your last edit" in text
+
+
+def test_an_edit_whose_function_was_defined_before_the_error_is_the_one_checked():
+    text = words(
+        "def strides_of(shape):\n    return 1\n",
+        RIGHT + "print(undefined)\n",
+        "check('sample-strides')",
+    )
+    assert "3 of 3 points" in text
+    assert "did not run" not in text
+
+
+def test_a_prediction_cell_that_stopped_is_noted():
+    released = load()["sample-dtype"].released_source
+    first = released.replace("...", '"int64"', 3)
+    second = released.replace("...", "int64", 3)
+    text = words(first, second, "check('sample-dtype')")
+    assert "Your edit in cell [3] did not run (NameError: name 'int64' is not defined)" in text
+
+
+def test_a_first_edit_that_did_not_run_is_told_so():
+    text = words("def strides_of(shape:\n    return 1\n", "check('sample-strides')")
+    assert "`strides_of` does not exist yet. Your edit in cell [2] did not run (SyntaxError" in text
+
+
+def test_a_renamed_answer_is_told_its_name():
+    cell = load()["sample-strides"].released_source.replace(
+        "strides_of(shape)", "my_strides(shape)"
+    )
+    text = words(cell + "\n", "check('sample-strides')")
+    assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
+
+
+def test_of_many_cells_a_few_are_read_for_the_name_of_an_answer(monkeypatch):
+    # each may be long, and grading waits for it
+    sample, read = load()["sample-strides"], []
+    head = ast.parse(sample.released_source).body[0]
+    text = f"# {ast.get_docstring(head).splitlines()[0]}"
+    runs = [Run(n, f"{text} {n}", f"own-{n}", None) for n in range(500)]
+    own = Run.defines
+    monkeypatch.setattr(Run, "defines", lambda run: read.append(run) or own(run))
+    assert find(sample, {}, runs).state == "missing"
+    assert 0 < len(read) < 50
+
+
+def test_an_answer_without_docstring_under_another_name_is_told_its_name():
+    text = words("def my_strides(shape): return 1\n", "check('sample-strides')")
+    assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
+
+
+def in_cells(*cells: str, cell_id: str = "sample-strides") -> str:
+    """The same with the ids of a notebook: every cell is the answer cell, but for the last."""
+    program = "\n".join(
+        [
+            "import sys; sys.path.insert(0, sys.argv[1])",
+            "from IPython.core.interactiveshell import InteractiveShell",
+            "shell = InteractiveShell.instance()",
+            "first = 'import tensorkit as tk, sample; from course import check'",
+            "shell.run_cell(first, store_history=True)",
+            "for number, cell in enumerate(sys.argv[3:]):",
+            "    own = sys.argv[2] if number < len(sys.argv) - 4 else 'other'",
+            "    shell.run_cell(cell, store_history=True, cell_id=own)",
+        ]
+    )
+    here = str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", program, here, cell_id, *cells]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "def board(rows): return 1",
+        "def stride_of(shape): return 1\nstrides_of((2, 3))",
+        "%timeit -n1 -r1 pass\ndef board(rows): return 1",
+    ],
+)
+def test_an_older_answer_is_not_checked_when_the_cell_defines_another_name(cell):
+    text = in_cells(RIGHT, cell, CHECK)
+    assert "An older `strides_of` is still in memory and was not checked" in text
+
+
+def test_an_edit_that_begins_as_the_older_version_did_is_not_taken_for_it():
+    longer = "undefined_name\ndef strides_of(shape):\n    return sample.strides_of(shape)[:9]"
+    text = in_cells(RIGHT.rstrip(), longer, CHECK)
+    assert "This is the version before your last edit" in text
+
+
+def test_a_definition_before_the_line_that_failed_is_the_last_edit():
+    edit = "dtypes = {'tk.tensor([1, 2])': 'int64'}\nundefined_name"
+    text = in_cells("dtypes = {}", edit, "check('sample-dtype')", cell_id="sample-dtype")
+    assert "before your last edit" not in text
+    assert "1 of 3 cases" in text
+
+
+def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
+    sample, name = load()["sample-strides"], "strides_of"
+
+    def answer(shape):
+        return shape
+
+    stub = Run(1, sample.released_source, sample.id, None, bound=frozenset([name]))
+    own = Run(2, RIGHT, "own", None, bound=frozenset([name]))
+    assert "Move it into the answer cell" in find(sample, {name: answer}, [stub, own]).note
+    assert not find(sample, {name: answer}, [own]).note  # a host may give other ids
+    assert not find(sample, {name: answer}, [own, stub]).note
+    other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
+    assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
+
+
+def test_an_answer_and_its_check_in_one_cell_are_checked():
+    text = in_cells("def board(rows): return 1", RIGHT + CHECK)
+    assert "3 of 3 points" in text
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%timeit pass\ndef strides_of(shape): ...\n",
+        "if True:\n    def strides_of(shape): ...\n",
+        "from sample import strides_of\n",
+        "import sample as strides_of\n",
+        "a, strides_of = 1, lambda shape: None\n",
+        "strides_of: object = 1\n",
+    ],
+)
+def test_an_unusual_definition_is_not_taken_for_another_name(cell):
+    runs = [Run(3, cell, "sample-strides", None)]
+    assert find(STRIDES, {"strides_of": sample.strides_of}, runs).state == "ready"
+
+
+def test_a_deleted_answer_is_told_so():
+    text = words("def strides_of(shape): return 1\n", "del strides_of\n", "check('sample-strides')")
+    assert "was defined in cell [2] and is gone now" in text
+
+
+def test_a_cell_that_ran_before_the_course_was_imported_is_not_said_to_have_defined_anything():
+    found = find(STRIDES, {}, [Run(1, RIGHT, None, UNKNOWN)])
+    assert "`strides_of` does not exist yet: run the answer cell above" in found.sentence
+
+
+def test_no_cell_numbers_are_named_while_grading(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    found = find(STRIDES, {}, [Run(12, "def strides_of(\n", None, "SyntaxError", "never closed")])
+    assert "Your edit in the cell did not run (SyntaxError: never closed)" in found.sentence
