@@ -23,10 +23,12 @@ class DispatchMode:
     PyTorch's ``TorchDispatchMode``. ``func`` is the operation, ``func.__name__`` its name;
     ``args`` and ``kwargs`` are those of the call, ``types`` is empty: tensors have one class here.
     ``func(*args, **kwargs)`` computes it, without this mode. Of modes inside of one another the
-    innermost is called first. What is given back for an operation that is no view gets memory of its
-    own: it is copied where it shares that of an argument. The operations of gradient formulas are seen, too, and the sums of
-    gradients; of views by an index, copies, joins, new tensors, writes in place and an optimizer's
-    step what ``func`` gives has its history already. A mode belongs to a thread.
+    innermost is called first. A mode belongs to a thread.
+
+    The operations of gradient formulas are seen, too, and the sums of gradients. What is returned
+    for an operation that is no view is copied if it shares memory with an argument. Indexing,
+    copies, joins, new tensors, writes in place and an optimizer's step are seen above autograd:
+    what ``func`` gives has its history already.
 
     >>> class Names(tk.utils.DispatchMode):
     ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):

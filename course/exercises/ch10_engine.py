@@ -2052,7 +2052,7 @@ class SixthOperation(Part):
         twice = "backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
         yield _case("three numbers", f"{x}z = x.sin()\nz.sum().backward()", "z.data", "x.grad.data")
         yield _case("a chain", f"{x}((x * x).sin() * {v}).sum().backward()", "x.grad.data")
-        yield _case("scaled", f"{y}(x.sin() * {v[0]}).backward()", "x.grad.data")
+        yield _case("scaled", f"{y}(x.sin() * {draw.number(2, 9)}).backward()", "x.grad.data")
         yield _case("the slope of a slope", f"{y}x.sin().{twice}slope.backward()", "x.grad.data")
         yield _case(
             "of a product", f"{y}(x * x.sin()).{twice}slope.backward()", "slope.data", "x.grad.data"

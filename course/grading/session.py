@@ -43,6 +43,8 @@ COURSE_FILES = (
     "notebook/tracebacks.py",
     "engine/__init__.py",  # chapter 10: what its learners' parts stand among
     "engine/assembly.py",
+    "engine/counting.py",  # chapter 11: its device, and the kernel of a chain
+    "engine/fusing.py",
     "sandbox/linux.py",
     "sandbox/seccomp.py",
     "sandbox/landlock.py",

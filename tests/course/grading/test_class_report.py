@@ -212,7 +212,7 @@ def test_who_handed_nothing_in_is_named(tmp_path: Path) -> None:
         for name in ("bob", "zoe"):
             book.add_student(name)
     page = written(tmp_path, *CLASS, names=True)
-    assert "Submission nothing in: zoe." in page
+    assert "Handed nothing in: zoe." in page
     text = (tmp_path / "course" / "reports" / CHAPTER / "learners.csv").read_text()
     assert "zoe,nothing,0.0" in text
 
