@@ -90,7 +90,7 @@ def _counted(things: Sized, name: str) -> str:
 
 def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     drawn = {
-        tuple((case.label, case.weight) for case in exercise.cases(Draw(seed))) for seed in seeds
+        tuple((case.label, case.weight) for case in exercise.drawn(Draw(seed))) for seed in seeds
     }
     if len(drawn) != 1:
         yield "labels and weights of its cases depend on the draw"
@@ -101,7 +101,7 @@ def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
 
 def _few_drawn(exercise: Exercise) -> Iterator[str]:
     fixed = fixed_cases(exercise)
-    cases = list(exercise.cases(Draw(0)))
+    cases = [case for case in exercise.drawn(Draw(0)) if case.weight]
     drawn = [case.weight for case in cases if case.label not in fixed]
     if isinstance(exercise, Prediction):
         return
@@ -177,7 +177,7 @@ def _passes(
     exercise: Exercise, answer: Any, seed: int, right: Sequence[Outcome] | None = None
 ) -> tuple[bool, ...]:
     tried = trials(exercise, answer, seed, Budget(SECONDS), right=right)
-    return tuple(trial.is_passed for trial in tried)
+    return tuple(trial.is_passed for trial in tried if trial.case.weight)
 
 
 def _some(patterns: dict[tuple[bool, ...], list[int]]) -> str:

@@ -305,6 +305,33 @@ def new_exercise(
 
 
 @app.command(rich_help_panel=TEACH)
+def audit(
+    chapter: Annotated[
+        str | None, typer.Argument(metavar="[CHAPTER]", help="A chapter; by default all.")
+    ] = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Small changes of each reference that pass its check.")
+    ] = False,
+) -> None:
+    """Say what the definitions of the exercises lack, or which wrong answers they let through."""
+    from course.authoring.audit import faults
+    from course.authoring.mutants import survivors
+    from course.notebook import exercise
+    from course.shared import paths
+
+    chosen = None if chapter is None else paths.chapter_named(chapter, list(exercise.chapters()))
+    n_found = 0
+    for it in exercise.load(chosen).values():
+        found = [str(each) for each in survivors(it)] if mutants else faults(it, range(20))
+        n_found += len(found)
+        for sentence in found:
+            print(sentence)
+    what = "wrong answers pass" if mutants else "faults"
+    print(f"{n_found} {what}.")
+    raise typer.Exit(1 if n_found else 0)
+
+
+@app.command(rich_help_panel=TEACH)
 def demo(
     chapter: Annotated[
         str | None,

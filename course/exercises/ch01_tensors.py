@@ -214,6 +214,8 @@ class LinspaceByHand(Exercise):
         yield case(start, end, draw.integer(6, 9), label="any two ends")
         both = draw.number(1, 9)
         yield case(both, both, draw.integer(3, 6), label="both ends the same")
+        start, end = draw.distinct(2, 10, 29)
+        yield case(start, end, 2, label="the two ends alone")
         start, end = draw.distinct(2, 1, 9)
         yield case(start, end, 1, label="one number (size 1)")
         start = draw.number(-9, -1)
@@ -796,7 +798,7 @@ def _only_the_next_size(shape: tuple[int, ...]) -> tuple[int, ...]:
 class StridesOf(Exercise):
     """Strides from a shape
 
-    **Input:** `shape`, a tuple of whole numbers.
+    **Input:** `shape`, a tuple of whole numbers, 0 or larger; `()` is the shape of a 0-d tensor.
 
     **Output:** the strides that a new tensor of this shape has, as a tuple of the same length: for
     each dimension, how many elements further in memory its next entry lies.

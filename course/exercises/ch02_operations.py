@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.rules import LOOP, Rule
 
 
 def softplus(x: tk.Tensor) -> tk.Tensor:
@@ -57,8 +58,8 @@ def _a_limit_for_float32(x: tk.Tensor) -> tk.Tensor:
     answer=softplus,
     stub=_overflows,
     points=0,
-    difficulty=3,
-    minutes=7,
+    difficulty=4,
+    minutes=10,
     further=True,
 )
 class Softplus(Exercise):
@@ -307,7 +308,7 @@ class Dense(Exercise):
     bias.
 
     **Input:** `x` of shape `[samples, inputs]`, `weight` of shape `[outputs, inputs]` (a row for
-    each output, as PyTorch stores it), `bias` of shape `[outputs]`.
+    each output, as PyTorch stores it), `bias` of shape `[outputs]`; all of the same dtype.
 
     **Output:** a tensor of shape `[samples, outputs]`. Output `j` of a sample is the sample times
     row `j` of `weight`, element by element, added up, plus `bias[j]`.
@@ -440,7 +441,7 @@ class BatchProduct(Exercise):
     What `bmm` does, written out: multiply matrix by matrix, then make one tensor of the results.
 
     **Input:** `a` of shape `[n, rows, inner]` and `b` of shape `[n, inner, columns]`, `n` at least
-    1.
+    1, both of the same dtype.
 
     **Output:** a tensor of shape `[n, rows, columns]`; its entry `i` is `a[i] @ b[i]`.
 
@@ -453,10 +454,17 @@ class BatchProduct(Exercise):
     #         [[16.]]])
     ```
 
-    `a @ b` does it in one go; here write the loop. `tk.stack(matrices)` makes one tensor of a list
-    of matrices. `tk.bmm` switches itself off while your function runs.
+    `a @ b` does it in one go; here write the loop yourself. `tk.stack(matrices)` makes one tensor
+    of a list of matrices. `tk.bmm` switches itself off while your function runs.
     """
 
+    rules = (
+        Rule(
+            "here write the loop",
+            "Go through the matrices in a loop, and multiply one pair at a time.",
+            needs=(LOOP,),
+        ),
+    )
     hints = (
         "Collect `a[i] @ b[i]` for every `i` in a list. What turns a list of matrices into one "
         "tensor with a new dimension?",
@@ -641,8 +649,8 @@ class StandardRows(Exercise):
     **Input:** `x`, a float tensor of shape `[rows, columns]`, with at least 2 columns and no row
     of equal numbers.
 
-    **Output:** a new tensor of the same shape: from each row its mean is subtracted, then the row
-    is divided by its standard deviation, as `std` computes it.
+    **Output:** a new tensor of the same shape and dtype: from each row its mean is subtracted, then
+    the row is divided by its standard deviation, as `std` computes it.
 
     ```python
     standard_rows(tk.tensor([[1.0, 2.0, 3.0], [10.0, 30.0, 50.0]]))
@@ -741,9 +749,11 @@ class BlockMeans(Exercise):
 
     A sensor reports a number every minute; you want one number an hour.
 
-    **Input:** `x`, a float vector, and `size`, a whole number that divides its length.
+    **Input:** `x`, a float vector of any dtype, and `size`, a number from 1 on that divides its
+    length.
 
-    **Output:** a vector with the mean of the first `size` elements, of the next `size`, and so on.
+    **Output:** a vector of the same dtype with the mean of the first `size` elements, of the next
+    `size`, and so on.
 
     ```python
     block_means(tk.tensor([1.0, 3.0, 10.0, 20.0, 0.0, 2.0]), 2)
@@ -866,7 +876,8 @@ class Ensemble(Exercise):
     Three models look at the same samples. Each gives a table: a row for each sample, a probability
     for each class. Their average is usually better than any of them. Fill the three gaps.
 
-    **Input:** `predictions`, a list of tensors, all of shape `[samples, classes]`.
+    **Input:** `predictions`, a list of at least one float tensor, all of shape `[samples, classes]`
+    and of the same dtype.
 
     **Output:** two tensors: the average table, `[samples, classes]`, and for each sample the number
     of the class with the largest average, `[samples]`.
@@ -933,6 +944,7 @@ class Ensemble(Exercise):
         )
         yield case(_tables(draw, 3, 4, 3), label="three models, any numbers")
         yield case(_tables(draw, 3, 2, 5), label="five classes")
+        yield case(_disagreeing(draw, 3, 4), label="models that disagree")
         yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
         yield case(_tables(draw, 1, 3, 3), label="a single model (size 1)")
         halves = [it.half() for it in _tables(draw, 2, 2, 2)]
@@ -949,6 +961,16 @@ class Ensemble(Exercise):
             f"Print the shapes on the way: the stack is {[len(predictions), *shape]}, the average "
             f"{shape}, the winners {shape[:1]}."
         )
+
+
+def _disagreeing(draw: Draw, samples: int, classes: int) -> list[tk.Tensor]:
+    """Three tables: the first and the last prefer other classes than their average does."""
+    tables = [draw.floats(classes, 0, 0.1) for _ in range(3 * samples)]
+    for n, row in enumerate(tables):
+        model, sample = divmod(n, samples)
+        row[(sample + (0, 1, 2)[model]) % classes] += (0.3, 0.9, 0.3)[model]
+    rows = [tables[start : start + samples] for start in range(0, 3 * samples, samples)]
+    return [tk.tensor(it) for it in rows]
 
 
 def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tensor]:

@@ -115,9 +115,7 @@ class PositionOf(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case((1, 2), (4, 1), 0, label="a matrix")
         row, column = draw.distinct(2, 1, 3)
-        yield case(
-            (row, column), (1, draw.integer(4, 9)), 0, label="a transposed matrix (non-contiguous)"
-        )
+        yield case((row, column), (1, draw.integer(4, 9)), 0, label="a transposed matrix")
         index: Ints
         stride: Ints
         index, stride = (draw.integer(2, 3), draw.integer(4, 6)), (2 * draw.integer(7, 9), 2)
@@ -131,7 +129,7 @@ class PositionOf(Exercise):
         yield case(index, (0, 1), draw.integer(3, 9), label="a stride of 0")
         first, last = draw.distinct(2, 1, 3)
         stride = draw.integer(4, 9), draw.integer(50, 99), 1
-        yield case((first, 0, last), stride, 0, label="a dimension with one entry (size 1)")
+        yield case((first, 0, last), stride, 0, label="a dimension with one entry")
         yield case((), (), draw.integer(3, 99), label="a single number (0-d)")
 
 
@@ -252,15 +250,15 @@ class TransposedLayout(Exercise):
         a, b, c = draw.distinct(3, 2, 6)
         yield case((a, b, c), (b * c, c, 1), -1, -3, label="counted from the end (negative dims)")
         a, b, c = draw.distinct(3, 2, 6)
-        yield case((a, b, c), (1, a * c, a), 0, 1, label="three dimensions (non-contiguous)")
+        yield case((a, b, c), (1, a * c, a), 0, 1, label="three dimensions, permuted before")
         a, b = draw.distinct(2, 2, 6)
-        yield case((a, b), (4 * b, 2), 0, 1, label="every second column (non-contiguous)")
+        yield case((a, b), (4 * b, 2), 0, 1, label="every second column")
         a, b = draw.distinct(2, 2, 6)
         yield case((a, b), (b, 1), 1, 1, label="a dimension with itself")
         n = draw.integer(2, 9)
-        yield case((0, n), (n, 1), 0, 1, label="no rows (empty)")
+        yield case((0, n), (n, 1), 0, 1, label="no rows")
         n = draw.integer(2, 9)
-        yield case((1, n), (n, 1), 0, 1, label="a single row (size 1)")
+        yield case((1, n), (n, 1), 0, 1, label="a single row")
 
 
 @exercise("which-layout", points=2, difficulty=2, minutes=6)
@@ -420,7 +418,8 @@ class ContiguousByHand(Exercise):
     the last dimension has stride 1, and the stride of every other dimension is the product of all
     sizes to its right.
 
-    **Input:** `shape` and `stride`, two tuples of the same length.
+    **Input:** `shape` and `stride`, two tuples of the same length, for any number of dimensions,
+    also for none.
 
     **Output:** True or False.
 
@@ -493,6 +492,10 @@ class ContiguousByHand(Exercise):
         yield case((1, n), (any_stride, 1), label="one row, any stride (size 1)")
         n, any_stride = draw.integer(2, 9), draw.integer(20, 99)
         yield case((n, 1), (1, any_stride), label="one column, any stride (size 1)")
+        n, gap = draw.integers(2, 2, 9)
+        yield case((1, n), (n, gap), label="one row with gaps (size 1)")
+        a, b = draw.integers(2, 2, 6)
+        yield case((a, 1, b), (b + draw.integer(1, 9), b, 1), label="gaps around a size 1")
         a, c = draw.integers(2, 2, 4)
         steps = draw.integer(5, 7), draw.integer(8, 9), 1
         yield case((a, 0, c), steps, label="no elements (empty)")
@@ -548,7 +551,7 @@ class ColumnAfterColumn(Exercise):
     should write a matrix for them. Call it on the matrix of the example in a new cell and read
     the error, then repair the line.
 
-    **Input:** `x`, a matrix.
+    **Input:** `x`, a matrix of any dtype.
 
     **Output:** a vector with the elements of column 0 from top to bottom, then those of column 1,
     and so on.

@@ -89,8 +89,8 @@ class BroadcastShape(Exercise):
     # (4, 5)
     ```
 
-    The rule that a size of 1 stretches holds for 0 too: 1 and 0 give 0. Your function runs inside
-    tensorkit below.
+    The rule that a size of 1 stretches holds beside a size of 0 too: 1 and 0 give 0. `()` is the
+    shape of a 0-d tensor. Your function runs inside tensorkit below.
     """
 
     hints = (
@@ -295,7 +295,7 @@ def _distances_and_places(points: tk.Tensor, centres: tk.Tensor) -> Any:
     kind="complete",
     points=5,
     difficulty=4,
-    minutes=10,
+    minutes=12,
 )
 class NearestCentre(Exercise):
     """The nearest centre
@@ -303,7 +303,7 @@ class NearestCentre(Exercise):
     Many programs ask which of a few centres is nearest to each of many points. Broadcasting
     computes all differences at once, without a loop. Fill the three gaps.
 
-    **Input:** `points` of shape `[n, 2]` and `centres` of shape `[k, 2]`, floats.
+    **Input:** `points` of shape `[n, 2]` and `centres` of shape `[k, 2]`, both of the same dtype.
 
     **Output:** an int64 vector of length `n`: for each point the number of the nearest centre.
 
@@ -360,6 +360,10 @@ class NearestCentre(Exercise):
         yield case(_around(draw, four, [2, 0, 3, 1, 1]), four, label="five points, four centres")
         yield case(_around(draw, four, [3, 2, 0, 1]), four, label="as many points as centres")
         yield case(_around(draw, four, [3, 1]) - 25, four - 25, label="negative coordinates")
+        # the first centre is nearer, the second has the smaller sum of absolute differences
+        x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
+        near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
+        yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
         yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
         halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
         yield case(halves, centres.half(), label="half the memory (float16)")
@@ -699,8 +703,8 @@ class Cleaned(Exercise):
     A sensor reports a negative number when it fails. The code below should replace these readings
     by the mean of the good ones. It runs without an error, and nothing changes. Repair it.
 
-    **Input:** `readings`, a float tensor of any shape, with at least one reading that is not
-    negative.
+    **Input:** `readings`, a float tensor of any shape and dtype, with at least one reading that is
+    not negative.
 
     **Output:** a new tensor of the same shape, in which each negative reading is replaced by the
     mean of all the others. `readings` itself stays as it was.

@@ -13,6 +13,7 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.rules import Rule
 
 Graph = dict[str, list[str]]
 
@@ -238,7 +239,7 @@ class LinearGradients(Exercise):
     gradients. Fill the three gaps.
 
     **Input:** `x` of shape `[samples, inputs]`, `target` of shape `[samples, 1]`, `w` of shape
-    `[inputs, 1]`, `b` of shape `[1]`.
+    `[inputs, 1]`, `b` of shape `[1]`; all floats of the same dtype, at least one sample and input.
 
     **Output:** three things: the loss as a Python number, the gradient with respect to `w`, the
     gradient with respect to `b`. The loss is the mean of the squared differences.
@@ -524,7 +525,8 @@ class TanhGradient(Exercise):
     gradient of its input. For `out = tanh(x)` the derivative is `1 - tanh(x)²`, and `tanh(x)`
     is known already: it is `out`.
 
-    **Input:** `upstream` and `out`, two tensors of the same shape.
+    **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
+    of dimensions.
 
     **Output:** the gradient of `x`: upstream gradient times derivative, element by element.
 
@@ -656,6 +658,13 @@ class SineSlope(Exercise):
     At π both are about -5.67. They differ in the last digits: autograd works in float32 here.
     """
 
+    rules = (
+        Rule(
+            "once as autograd finds it",
+            "Let autograd compute the first number: `backward()` on the sine, then `x.grad`.",
+            needs=("backward", "grad"),
+        ),
+    )
     hints = (
         "A 0-d tensor that requires grad, `tk.sin(x ** 2)`, `backward`, `x.grad.item()`.",
         "By hand: the derivative of the outer function at the inner one, times the derivative of "
@@ -1066,8 +1075,8 @@ class Unbroadcast(Exercise):
     An element that was used several times receives several gradients, and they are added. So a
     gradient is summed over the dimensions that were stretched.
 
-    **Input:** `gradient`, a tensor of the shape that the operands agreed on, and `shape`, the shape
-    of one operand, a tuple.
+    **Input:** `gradient`, a float tensor of any dtype, of the shape that the operands agreed on;
+    `shape`, the shape of one operand, a tuple: `()` for a 0-d tensor.
 
     **Output:** a tensor of that shape: `gradient` summed over the dimensions that the operand lacks
     (at the left), and over those in which it has size 1.

@@ -12,6 +12,7 @@ from typing import Any, no_type_check
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import LOOP, Rule
 
 
 def fit_slope(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
@@ -284,12 +285,13 @@ class SgdStep(Exercise):
 
     What `optim.SGD` does in its `step()`: move every parameter a little against its gradient.
 
-    **Input:** `parameters`, a list of leaves that require grad; `gradients`, a list of as many
-    tensors of the same shapes, or None where there is no gradient; `lr`, the learning rate.
+    **Input:** `parameters`, a list of leaves that require grad, of any shape and dtype;
+    `gradients`, a list of as many tensors of the same shapes and dtypes, or None where there is no
+    gradient; `lr`, the learning rate.
 
     **Output:** nothing. Each parameter is changed *in place*, by minus `lr` times its gradient. It
     stays the same tensor, stays a leaf, and still requires grad. Where the gradient is None the
-    parameter stays as it is.
+    parameter stays as it is, and the gradients stay as they are. Never write through `.data`.
 
     ```python
     w = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -302,6 +304,14 @@ class SgdStep(Exercise):
     """
 
     changes_arguments = True
+    rules = (
+        Rule(
+            "never write through `.data`",
+            "`.data` writes past the version count. Write into the parameter itself, inside "
+            "`with tk.no_grad():`.",
+            refuses=(".data",),
+        ),
+    )
     hints = (
         "`p = p - lr * g` makes a new tensor and puts the name `p` on it; the parameter stays as "
         "it was. Which operator writes into the tensor?",
@@ -402,6 +412,7 @@ class SgdStep(Exercise):
         answer(listed, gradients, lr)
         return {
             "values": [it.detach().clone() for it in parameters],
+            "gradients": gradients,
             "still the same tensors": all(a is b for a, b in zip(listed, parameters, strict=True)),
             "still leaves": all(it.is_leaf and it.requires_grad for it in parameters),
         }
@@ -442,10 +453,11 @@ class StraightThrough(Exercise):
     The slope of rounding is 0 nearly everywhere, so nothing in front of it could learn. A common
     trick: round in the forward pass, and let the gradient through as if nothing had happened.
 
-    **Input:** `x`, a float tensor that requires grad.
+    **Input:** `x`, a float tensor of any shape and dtype that requires grad.
 
-    **Output:** a tensor with the values of `x.round()`, through which the gradient of `x` passes
-    unchanged: after `rounded_straight_through(x).sum().backward()`, `x.grad` is all ones.
+    **Output:** a new tensor with the values of `x.round()`, through which the gradient of `x`
+    passes unchanged; `x` stays as it is. After `rounded_straight_through(x).sum().backward()`,
+    `x.grad` is all ones.
 
     ```python
     x = tk.tensor([0.2, 1.7], requires_grad=True)
@@ -492,6 +504,8 @@ class StraightThrough(Exercise):
         yield case(tk.tensor([0.2, 1.7]), label="two numbers")
         yield case(tk.tensor(unrounded(4)), label="any numbers")
         yield case(tk.tensor([unrounded(2), unrounded(2)]), label="a matrix")
+        even, odd = 2 * draw.integer(-9, 9), 2 * draw.integer(-9, 9) + 1
+        yield case(tk.tensor([even + 0.5, odd + 0.5]), label="halfway between whole numbers")
         yield case(tk.tensor(unrounded(1)[0]), label="a single number (0-d)")
         one, other = unrounded(2)
         yield case(
@@ -517,6 +531,7 @@ class StraightThrough(Exercise):
         if y.requires_grad:
             (y * upstream).sum().backward()
         seen["gradient of x"] = tk.zeros_like(values) if x.grad is None else x.grad
+        seen["x afterwards"] = x.detach().clone()
         return seen
 
 
@@ -647,7 +662,7 @@ class TrainOnly(Exercise):
     grad gets no gradient, and the graph does not even reach it.
 
     **Input:** `parameters`, a dictionary from names to leaves, some of which require grad; `names`,
-    the names of those that should be trained.
+    the names of those that should be trained, possibly none.
 
     **Output:** the names of all parameters that require grad afterwards, in the order of the
     dictionary. The parameters themselves are changed: those in `names` require grad, all others do
@@ -805,7 +820,7 @@ class SavedAndChanged(Exercise):
     this tensor, and backward raises an error. Call it as in the example, in a new cell, and
     read the error; then repair the code.
 
-    **Input:** `x`, a float tensor.
+    **Input:** `x`, a float tensor of any shape and dtype.
 
     **Output:** the gradient of the sum of `(exp(x) + 1)²` at `x`.
 
@@ -970,8 +985,8 @@ class MicroBatches(Exercise):
     **Input:** `x` of shape `[samples, inputs]`, `y` of shape `[samples]`, `w` of shape `[inputs]`,
     and `size`, the number of samples in a piece.
 
-    **Output:** the gradient, with respect to `w`, of the mean squared error over all samples at
-    once.
+    **Output:** the gradient, with respect to `w`, of the mean squared error over all samples,
+    computed in pieces.
 
     ```python
     x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([1.0, 1.0, 1.0])
@@ -982,6 +997,13 @@ class MicroBatches(Exercise):
     All at once: the mean of 2 · (0 - 1) · 1, 2 · (0 - 1) · 2 and 2 · (0 - 1) · 3.
     """
 
+    rules = (
+        Rule(
+            "in pieces",
+            "Go through the samples in a loop, `size` at a time, with a `backward` for each piece.",
+            needs=(LOOP,),
+        ),
+    )
     hints = (
         "A piece of 2 samples out of 3 should count two thirds: its mean, times its share, is its "
         "part of the whole mean.",

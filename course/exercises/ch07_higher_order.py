@@ -12,6 +12,7 @@ from typing import Any, no_type_check
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import LOOP, Rule
 
 
 def second_derivative(coefficients: list[float], x: float) -> float:
@@ -76,6 +77,13 @@ class SecondDerivative(Exercise):
     ```
     """
 
+    rules = (
+        Rule(
+            "let autograd find it",
+            "Compute the polynomial with a tensor that requires grad, and ask autograd twice.",
+            needs=("backward", "grad", "hessian"),
+        ),
+    )
     hints = (
         "Make a float64 tensor that requires grad, compute the polynomial with it, and ask "
         "`tk.autograd.grad` for the slope.",
@@ -173,7 +181,7 @@ def _accumulated(x: tk.Tensor, w: tk.Tensor) -> Any:
     "gradient-penalty",
     answer=penalty_gradient,
     stub=_slope_without_history,
-    points=5,
+    points=6,
     difficulty=4,
     minutes=9,
 )
@@ -185,7 +193,8 @@ class GradientPenalty(Exercise):
     Training then needs the gradient of the penalty with respect to the *weights*. The code
     below ends with an error. Repair it.
 
-    **Input:** `x` of shape `[samples, inputs]` and `w` of shape `[inputs]`, floats.
+    **Input:** `x` of shape `[samples, inputs]` and `w` of shape `[inputs]`, floats of the same
+    dtype; at least one sample and one input.
 
     **Output:** the gradient of the penalty with respect to `w`. The penalty is the sum of the
     squared slopes of `tanh(x @ w).sum()` with respect to `x`.
@@ -281,14 +290,15 @@ def _half_of_it(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return upstream * (1 - out)
 
 
-@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=4, difficulty=3, minutes=8)
+@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=2, difficulty=2, minutes=6)
 class SigmoidGradient(Exercise):
     """A formula that can be differentiated
 
     For `out = sigmoid(x)` the derivative is `out * (1 - out)`. Write the formula of this node
     so that its *result* has a history too: the second derivative goes back through it.
 
-    **Input:** `upstream` and `out`, two float tensors of the same shape, which may require grad.
+    **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
+    of dimensions, which may require grad.
 
     **Output:** upstream gradient times derivative, element by element, computed with tensor
     operations that are recorded.
@@ -298,8 +308,8 @@ class SigmoidGradient(Exercise):
     # tensor([0.2500, 0.3750])
     ```
 
-    The check also differentiates your result once more, with respect to `out`. Your function
-    runs inside tensorkit below.
+    The check also differentiates your result once more, with respect to `out` and to `upstream`.
+    Your function runs inside tensorkit below.
     """
 
     hints = (
@@ -367,8 +377,9 @@ class SigmoidGradient(Exercise):
         seen = Seen({"gradient": gradient.detach().clone()})
         seen["can be differentiated"] = gradient.requires_grad
         if gradient.requires_grad:
-            (again,) = tk.autograd.grad(gradient.sum(), out, materialize_grads=True)
-            seen["differentiated once more"] = again
+            again = tk.autograd.grad(gradient.sum(), (out, upstream), materialize_grads=True)
+            seen["differentiated once more, by out"] = again[0]
+            seen["differentiated once more, by upstream"] = again[1]
         return seen
 
 
@@ -498,7 +509,7 @@ class HessianRows(Exercise):
 
     Take `f(x) = (x**3).sum() + x.sum() ** 2`; write it down inside your function.
 
-    **Input:** `x`, a float vector with at least one element.
+    **Input:** `x`, a float vector of any dtype with at least one element.
 
     **Output:** its Hessian at `x`: the matrix whose row `i` is the gradient of slope `i`.
 
@@ -613,9 +624,9 @@ def _graph_not_recorded(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
     answer=hessian_vector,
     stub=_hessian_vector_program,
     kind="complete",
-    points=5,
+    points=6,
     difficulty=4,
-    minutes=8,
+    minutes=9,
 )
 class HessianVector(Exercise):
     """A Hessian times a vector, without the Hessian
@@ -624,7 +635,8 @@ class HessianVector(Exercise):
     Often only its product with one vector is needed, and that takes one more walk back.
     Fill the gaps.
 
-    **Input:** `x` and `v`, two float vectors of the same length.
+    **Input:** `x` and `v`, two float vectors of the same length and dtype, with at least one
+    element.
 
     **Output:** the Hessian of `f` at `x`, times `v`: a vector. `f` stands in the code.
 
@@ -634,6 +646,18 @@ class HessianVector(Exercise):
     ```
     """
 
+    rules = (
+        Rule(
+            "without the Hessian",
+            "The whole matrix is not needed: differentiate the one number `gradient @ v`.",
+            refuses=(LOOP, "hessian", "jacobian", "hvp", "vhp", "stack", "diag"),
+        ),
+        Rule(
+            "one more walk back",
+            "Let autograd differentiate twice: first `f(x)`, then the product with `v`.",
+            needs=("backward", "grad"),
+        ),
+    )
     hints = (
         "Slope `i` changes by row `i` of the Hessian. So the gradient of `gradient @ v` is the "
         "Hessian times `v`: `v` is a constant.",
@@ -732,8 +756,8 @@ class NewtonStep(Exercise):
     Gradient descent knows the slope and guesses how far to go. Newton's method also knows how the
     slope changes, and goes to where it would be 0: the step $s$ solves $H s = g$.
 
-    **Input:** `x`, the present point, of shape `[n]`; `gradient`, of shape `[n]`; `hessian`, of
-    shape `[n, n]`, which can be inverted.
+    **Input:** `x`, the present point, of shape `[n]`, `n` at least 1; `gradient`, of shape `[n]`;
+    `hessian`, of shape `[n, n]`, which can be inverted; all of the same dtype.
 
     **Output:** the next point, `x` minus that step: a new tensor of shape `[n]`.
 
@@ -810,7 +834,7 @@ class NewtonStep(Exercise):
             some(3)[::2],
             some(3)[::2],
             wide[::2, ::2].T,
-            label="not symmetric (non-contiguous)",
+            label="not symmetric",
         )
         yield case(
             tk.zeros(0), tk.zeros(0), tk.zeros(0, 0), label="no elements (empty)", weight=0.25

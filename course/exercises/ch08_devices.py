@@ -16,6 +16,7 @@ import numpy as np
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 
 
 def some_cuda() -> AbstractContextManager[Any]:
@@ -57,13 +58,13 @@ def _through_a_list(t: tk.Tensor) -> Any:
     return np.array(t.tolist())
 
 
-@exercise("as-array", answer=as_array, points=4, difficulty=2, minutes=5)
+@exercise("as-array", answer=as_array, points=3, difficulty=2, minutes=5)
 class AsArray(Exercise):
     """From anywhere to NumPy
 
     Plots and files want NumPy arrays. Results may lie on a GPU, and they may have a history.
 
-    **Input:** `t`, a tensor on any device, which may require grad.
+    **Input:** `t`, a tensor of any shape and dtype on any device, which may require grad.
 
     **Output:** a NumPy array with its values, shape and dtype.
 
@@ -245,9 +246,10 @@ class AnyDevice(Exercise):
 
     The function below worked for years, until somebody gave it a tensor on a GPU. Do the same in a
     new cell, as in the second example, and read the error. Then repair the function so that it
-    works on every device, and so that `x` stays where it is.
+    works on every device, and so that `x` stays where it is: nothing as large as `x` is moved.
 
-    **Input:** `x`, a float tensor of shape `[rows, columns]`, on any device.
+    **Input:** `x`, a float tensor of any dtype, of shape `[rows, columns]` with at least one row
+    and column, on any device.
 
     **Output:** a tensor on the same device, in which column `j` is divided by `j + 1`.
 
@@ -259,6 +261,14 @@ class AnyDevice(Exercise):
     ```
     """
 
+    rules = (
+        Rule(
+            "`x` stays where it is",
+            "The large `x` goes to the CPU and back. Make the small constant where `x` is: "
+            "`device=x.device`.",
+            refuses=("cpu", "numpy", "tolist", '.to("cpu")'),
+        ),
+    )
     hints = (
         "Read the error: which tensor is on the CPU, and which line made it?",
         "`device=x.device` makes the constant where `x` is, whatever device that is.",
@@ -411,7 +421,7 @@ def _others_left_out(batch: Any, device: str) -> Any:
     answer=to_device,
     stub=_device_program,
     kind="complete",
-    points=6,
+    points=7,
     difficulty=4,
     minutes=10,
 )
@@ -787,6 +797,8 @@ class LargestBatch(Exercise):
         yield case(*rest(draw.integer(2, 9), odd(100, 250)), label="a rest of less than a block")
         yield case(*rest(draw.integer(15, 30), odd(50, 100)), label="many small samples")
         yield case(*rest(draw.integer(10, 30), odd(30, 50)), label="any rest")
+        blocks, fixed = draw.integer(3, 30), 512 * draw.integer(1, 9)
+        yield case(fixed + 512 * blocks + 511, fixed, odd(30, 250), label="one byte is missing")
         samples, large = draw.integer(4, 9), odd(600, 700)
         blocks = (samples + 1) * large // 512
         yield case(*rest(blocks, large), label="samples larger than a block")

@@ -114,8 +114,8 @@ class TrainedLine(Exercise):
 
     The model and the optimizer are there; the loop is not. Fill its gaps.
 
-    **Input:** `x` of shape `[samples, 1]` and `y` of shape `[samples]`, both float32; `steps`, how
-    many steps to take; `lr`, the learning rate.
+    **Input:** `x` of shape `[samples, 1]` and `y` of shape `[samples]`, both float32, with at least
+    one sample; `steps`, how many steps to take; `lr`, the learning rate.
 
     **Output:** slope and height of the line after these steps, in a tensor of shape `[2]`. The line
     begins at 0, and each step goes against the gradient of the mean squared error.
@@ -347,7 +347,8 @@ class ShuffledApart(Exercise):
     # for example [([[3.0], [1.0]], [30, 10]), ([[2.0]], [20])]
     ```
 
-    Any random order will do; the check looks whether the pairs are still pairs.
+    Any random order will do, as long as the seed decides it: the same seed gives the same batches
+    again, and another seed another order. The check looks whether the pairs are still pairs.
     """
 
     hints = (
@@ -405,7 +406,7 @@ class ShuffledApart(Exercise):
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What holds of the batches, in whatever order they are."""
-        x, y, size, _ = args
+        x, y, size, seed = args
         found = answer(*args)
         if found is None:
             return None
@@ -415,7 +416,7 @@ class ShuffledApart(Exercise):
         if not is_pairs:
             return seen
         given, of_rows = x.tolist(), dict(zip(map(tuple, x.tolist()), y.tolist(), strict=True))
-        rows = [row for inputs, _ in batches for row in inputs.tolist()]
+        rows = _rows(batches)
         labels = [label for _, its in batches for label in its.tolist()]
         seen["sizes"] = [len(inputs) for inputs, _ in batches]
         seen["every sample once"] = sorted(rows) == sorted(given)
@@ -423,10 +424,17 @@ class ShuffledApart(Exercise):
         if len(x) >= MANY:
             parts = [inputs.tolist() for inputs, _ in batches] if size > 1 else [rows]
             seen["neighbours separated"] = not all(_is_run(part, given) for part in parts)
+            seen["the same seed gives the same order"] = rows == _rows(answer(x, y, size, seed))
+            seen["another seed gives another order"] = rows != _rows(answer(x, y, size, seed + 1))
         return seen
 
     def advice(self, *args: Any) -> str | None:
         return "It should be a list of pairs `(inputs, labels)`, one for each batch: look at yours."
+
+
+def _rows(batches: Any) -> list[Any]:
+    """The inputs of all batches, row by row."""
+    return [row for inputs, _ in batches for row in inputs.tolist()]
 
 
 def _sizes(pair: tuple[Any, ...]) -> int:
@@ -725,15 +733,16 @@ class MomentumStep(Exercise):
     What `optim.SGD(..., momentum=0.9)` does in its `step()`. Each parameter has a velocity, a
     tensor of its shape.
 
-    **Input:** `parameters`, a list of leaves that require grad; `gradients`, as many tensors, or
-    None where there is no gradient; `velocities`, as many tensors; `lr` and `momentum`, two
-    numbers.
+    **Input:** `parameters`, a list of leaves that require grad, of any shape and dtype;
+    `gradients`, as many tensors, or None where there is no gradient; `velocities`, as many tensors;
+    `lr` and `momentum`, two numbers.
 
     **Output:** nothing. For each parameter $p$ with gradient $g$ and velocity $v$, *in place*:
 
     $$v \\leftarrow \\text{momentum} \\cdot v + g, \\qquad p \\leftarrow p - \\text{lr} \\cdot v$$
 
-    Where the gradient is None, parameter and velocity stay as they are.
+    Where the gradient is None, parameter and velocity stay as they are. The gradients stay as they
+    are everywhere.
 
     ```python
     p, v = tk.tensor([1.0], requires_grad=True), tk.tensor([10.0])
@@ -835,6 +844,7 @@ class MomentumStep(Exercise):
         return {
             "parameters": [it.detach().clone() for it in parameters],
             "velocities": [it.detach().clone() for it in kept],
+            "gradients": gradients,
             "still leaves": all(it.is_leaf and it.requires_grad for it in listed),
         }
 
@@ -1201,7 +1211,8 @@ class AnotherAnswerEachTime(Exercise):
     answer each time, and each answer keeps its graph. Repair both.
 
     **Input:** `state`, the saved state of a network with 8 hidden units: a dictionary from the
-    names of its parameters to tensors; `x`, a float tensor of shape `[samples, inputs]`.
+    names of its parameters to tensors; `x`, a float tensor of shape `[samples, inputs]`, each at
+    least 1.
 
     **Output:** the scores of the network for `x`, of shape `[samples, classes]`: the same at each
     call, and without a history.

@@ -345,7 +345,7 @@ class PromotionLayer(Exercise):
     2. Within a kind a tensor with dimensions wins over one without.
     3. If that does not decide either, the larger dtype wins: the one of more bytes.
 
-    **Input:** `x` and `y`, tensors.
+    **Input:** `x` and `y`, tensors with or without dimensions.
 
     **Output:** a tuple of both, in the dtype of the winner.
 

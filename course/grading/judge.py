@@ -150,7 +150,17 @@ class Judge:
                 return _stopped(cell, definition, text)
             report, death = self._checked(session, cell, definition)
         if death is None:
-            return report
+            names = self._overwritten() if report.earned < report.possible else []
+            if was_alone or not names:
+                return report
+            runs = runner.runs  # of the session that goes on
+            again = self._checked_alone(position, cell, definition)
+            runner.runs = runs
+            if again is None or _worth(again) <= _worth(report):
+                return report
+            words = " and ".join(f"`{each}`" for each in names)
+            runner.note_trouble(cell, f"It was checked without the cells that overwrite {words}.")
+            return again
         runner.note_trouble(cell, death)
         if not was_alone:
             # another cell may have left running what ended the process: once more without it; what
@@ -159,6 +169,11 @@ class Judge:
             report = max(report, again or report, key=_worth)
             runner.restart(position)
         return report
+
+    def _overwritten(self) -> list[str]:
+        """Names of the library and of Python to which a cell before this check gave a value."""
+        defined = {it for run in self.runner.runs if "=" in run.source for it in run.defines()}
+        return sorted(defined & answer.LIBRARY)
 
     def _checked(
         self, session: Session, cell: Cell, definition: Exercise | None
@@ -234,7 +249,7 @@ class SessionCheck:
             report = check_with(
                 it, value, seed=self.seed, seconds=seconds, run=run, source=found.source
             )
-        return with_note(report, found.note)
+        return with_note(report, found)
 
     def _runner(self, caller: Caller) -> RunCase:
         def run(it: Exercise, value: Any, given: Case, untouched: Case, budget: Budget) -> Outcome:

@@ -52,6 +52,7 @@ class Caller:
     budget: Budget = field(default_factory=lambda: Budget(5.0))
     printed: str = ""
     warned: list[str] = field(default_factory=list)
+    left_changed: list[str] = field(default_factory=list)
     received: int = 0
     """Bytes of memory that came with replies, and of the arrays that look at it."""
     _functions: list[Any] = field(default_factory=list)
@@ -65,7 +66,7 @@ class Caller:
             return False, None, None
         value = Decoder(blocks, self._remote_object).decode(reply.get("value"))
         if isinstance(value, AnswerHandle):
-            value = Answer(self, name, value.text)
+            value = Answer(self, name, value.text, is_class=value.kind == "a type")
         source = reply.get("source")
         return True, value, source[:LONGEST_SOURCE] if type(source) is str else None
 
@@ -100,6 +101,9 @@ class Caller:
         if self.received > MOST_RECEIVED:
             raise WireError("This is more data than a check looks at.")
         self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
+        told = reply.get("left_changed")
+        told = told[:20] if type(told) is list else []
+        self.left_changed += [it[:100] for it in told if type(it) is str]
         if reply.get("ended") == "timed out":
             raise TimeLimitThere
         try:
@@ -262,8 +266,10 @@ class AnswerHandle(Handle):
 class Answer:
     """The function, or the class, that a name of the notebook means."""
 
-    def __init__(self, caller: Caller, name: str, text: str = "") -> None:
-        self._caller, self.__name__, self._text = caller, name, text
+    def __init__(
+        self, caller: Caller, name: str, text: str = "", *, is_class: bool = False
+    ) -> None:
+        self._caller, self.__name__, self._text, self.is_class = caller, name, text, is_class
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._caller.call(self.__name__, "", list(args), options)
@@ -289,7 +295,7 @@ def run_case(
     """
     if not budget.left:
         return Outcome("not run")
-    caller.budget, caller.printed, caller.warned = budget, "", []
+    caller.budget, caller.printed, caller.warned, caller.left_changed = budget, "", [], []
     outcome = Outcome()
     arguments: list[Any] = []
 
@@ -311,6 +317,7 @@ def run_case(
         # without words of its own it was raised by what the definition does with the answer's
         outcome.message, outcome.where = words_of(error)
     outcome.printed, outcome.warned = caller.printed, caller.warned
+    outcome.left_changed = caller.left_changed
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome

@@ -38,6 +38,7 @@ COURSE_FILES = (
     "notebook/plain.py",
     "notebook/limited.py",
     "notebook/quiet.py",
+    "notebook/state.py",
     "notebook/history.py",
     "notebook/tracebacks.py",
     "engine/__init__.py",  # chapter 10: what its learners' parts stand among

@@ -11,11 +11,12 @@ name; the last of them is what the learner takes for their answer.
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from course.notebook.exercise import Exercise, load
@@ -63,10 +64,8 @@ def find(
     if last is not None and last.error not in (None, UNKNOWN) and is_older:
         note = f"{_stopped(last)} This is the version before your last edit."
     elif _is_misplaced(exercise, running_cell() if is_made_now else _maker(last, name), runs):
-        note = (
-            "This answer stands in another cell. Move it into the answer cell, so that it is the "
-            "one that is graded."
-        )
+        note = _where_it_belongs(exercise, last, runs)
+    note = note or _overwritten(namespace, runs, value)
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
@@ -95,10 +94,55 @@ def _is_misplaced(exercise: Exercise, cell: str | None, runs: Sequence[Run]) -> 
     return is_of_the_chapter or any(run.cell_id == exercise.id for run in runs)
 
 
+def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run]) -> str:
+    """What to do with an answer that another cell than the answer cell made."""
+    in_place = [run.source for run in runs if run.cell_id == exercise.id]
+    is_released = in_place and in_place[-1].strip() == exercise.released_source.strip()
+    if in_place and last is not None and not is_released:
+        if in_place[-1].strip() == last.source.strip():
+            return ""
+        return (
+            f"`{exercise.name}` is defined twice: in its answer cell, and after that in "
+            f"{last.place}. The later one was checked. Keep one of them, in the answer cell."
+        )
+    return (
+        "This answer stands in another cell. Move it into the answer cell, so that it is the one "
+        "that is graded."
+    )
+
+
+LIBRARY = frozenset({"tk", "np"} | {it for it, value in vars(builtins).items() if callable(value)})
+"""Names that belong to the library and to Python, which a cell may give another value."""
+
+
+def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], answer: Any) -> str:
+    """A sentence about a name of the library that the answer uses and that means a value now."""
+    used = getattr(getattr(answer, "__code__", None), "co_names", ())
+    for name in LIBRARY.intersection(used):
+        value = namespace.get(name, print)
+        if isinstance(value, ModuleType) or callable(value):
+            continue
+        places = [run.place for run in runs if name in run.bound]
+        again = "run the cell with the imports again"
+        if name not in ("tk", "np"):
+            again = f"run `del {name}` in a new cell"
+        return (
+            f"`{name}` is no longer what it was: {places[-1] if places else 'a cell'} gave it "
+            f"another value. Use another name there, then {again}."
+        )
+    return ""
+
+
 def _stopped(run: Run) -> str:
     """What kept a cell from running, as a sentence with what to do."""
     what = f"{run.error}: {run.message}" if run.message else str(run.error)
-    return f"Your edit in {run.place} did not run ({what}). Mend it and run the cell again."
+    mend = "Mend it and run the cell again."
+    overwritten = [name for name in run.defines() if name in LIBRARY]
+    if run.error in ("EOFError", "StdinNotImplementedError") and "input(" in run.source:
+        mend = "`input()` asks a person: write the value in its place and run the cell again."
+    elif overwritten:
+        mend = f"It gives `{overwritten[0]}` another value. Use another name for that."
+    return f"Your edit in {run.place} did not run ({what}). {mend}"
 
 
 def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str:

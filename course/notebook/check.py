@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import os
 import re
 import sys
@@ -24,6 +25,8 @@ from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_suc
 from course.notebook.quiet import NotAllowed
 from course.notebook.report import Report, Row
 from course.notebook.runner import Budget, Outcome, run_case
+from course.notebook.slips import first_slip
+from course.notebook.state import random_state, sentence, set_random_state
 from course.shared.errors import TimeLimit
 from course.shared.settings import settings
 
@@ -60,15 +63,20 @@ def judge(
     source: the answer's program, where it is known: what a sentence says of it is looked up there.
     """
     tried = list(trials(exercise, value, seed, Budget(seconds), run))
-    rows = [_row(exercise, trial, seconds, source or "") for trial in tried]
-    passed = [trial.case.weight for trial in tried if trial.is_passed]
-    # all of them is 1 exactly, however the weights add up
-    share = 1.0 if len(passed) == len(tried) else sum(passed) / sum(t.case.weight for t in tried)
-    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, tried)
+    counting = [trial for trial in tried if trial.case.weight]
+    rows = [_row(exercise, trial, seconds, source or "") for trial in counting]
+    broken = [it for it in exercise.rules if source and it.is_broken_by(source)]
+    share = 0.0 if broken else _share(counting)
+    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, counting)
     if may_be_typed_off:
         share = 0.0
-    mistake = _recognised(exercise, tried, seed, seconds / 5) if share < 1 else None
-    if share < 1 and not mistake:
+    is_wrong = not all(trial.is_passed for trial in counting)
+    mistake = _recognised(exercise, tried, seed, seconds / 5) if is_wrong else None
+    slip = None
+    if is_wrong and not mistake and source:
+        failed = next(trial for trial in counting if not trial.is_passed)
+        slip = first_slip(source, failed.mine)
+    if is_wrong and not (mistake or slip):
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
     return Report(
@@ -76,12 +84,29 @@ def judge(
         exercise.title,
         "passed" if share == 1 else "partly" if share else "failed",
         possible=exercise.points,
-        earned=exercise.points * share,
-        message=mistake.message if mistake else "",
-        mistake=mistake.name if mistake else "",
-        rows=tuple(rows),
-        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(tried)),
+        earned=_in_quarters(exercise.points * share),
+        message=mistake.message if mistake else slip.sentence if slip else "",
+        mistake=mistake.name if mistake else slip.name if slip else "",
+        rows=(*(Row(f"“{it.words}”", "failed", tip=it.advice) for it in broken), *rows),
+        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(exercise, tried)),
     )
+
+
+def _share(counting: Sequence[Trial]) -> float:
+    """The share of the points that the passed cases give, by their weights."""
+    if all(trial.is_passed for trial in counting):
+        return 1.0  # exactly, however the weights add up
+    passed = sum(trial.case.weight for trial in counting if trial.is_passed)
+    return passed / sum(trial.case.weight for trial in counting)
+
+
+def _in_quarters(points: float) -> float:
+    """Points rounded down to quarters.
+
+    >>> _in_quarters(4.38), _in_quarters(3.0)
+    (4.25, 3.0)
+    """
+    return math.floor(points * 4 + 1e-9) / 4
 
 
 def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
@@ -93,12 +118,12 @@ def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
 
 @cache
 def fixed_cases(exercise: Exercise) -> frozenset[str]:
-    """The labels of the cases that have the same arguments in every draw."""
+    """The labels of the cases that count and have the same arguments in every draw."""
     first, *others = [_cases(exercise, seed) for seed in range(6)]
     return frozenset(
         it.label
         for n, it in enumerate(first)
-        if all(compare.difference(it.args, other[n].args) is None for other in others)
+        if it.weight and all(compare.difference(it.args, other[n].args) is None for other in others)
     )
 
 
@@ -130,16 +155,16 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
         with _ONE_AT_A_TIME:
             found = answer.find(exercise, namespace, history.runs())
             if found.state == "ready":
-                report = judge(
-                    exercise, found.value, seconds=settings().seconds, source=found.source
-                )
+                drawn = random_state()
+                try:
+                    report = judge(
+                        exercise, found.value, seconds=settings().seconds, source=found.source
+                    )
+                finally:
+                    set_random_state(drawn)
             else:
                 report = nothing_to_check(exercise, found)
-            # a note on an edit that did not run says already what to do
-            told = (
-                report if found.state == "ready" or not found.note else replace(report, message="")
-            )
-            report = with_note(told, found.note)
+            report = with_note(report, found)
             finished = record.note_check(exercise, report, found.source)
             if finished:
                 report = replace(report, message=finished)
@@ -189,7 +214,7 @@ def _drawn(exercise: Exercise, seed: object) -> list[Case]:
 
 
 def _cases(exercise: Exercise, seed: object) -> list[Case]:
-    return list(exercise.cases(_draw(exercise, seed)))
+    return exercise.drawn(_draw(exercise, seed))
 
 
 def _draw(exercise: Exercise, seed: object) -> Draw:
@@ -213,7 +238,8 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
 def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     """Whether a case whose numbers are drawn has those of a case of the notebook."""
     fixed = fixed_cases(exercise)
-    drawn = [it.args for it in exercise.cases(_draw(exercise, seed)) if it.label not in fixed]
+    counting = [it for it in _cases(exercise, seed) if it.weight]
+    drawn = [it.args for it in counting if it.label not in fixed]
     return any(
         outline == _outline(one) and compare.difference(one, own) is None
         for outline, own in _in_the_notebook(exercise)
@@ -250,7 +276,7 @@ def _recognised(
     At least two such cases are needed, and the first failure, which is shown in full, is one of
     them. Of several mistakes the one that explains most is named.
     """
-    first = next(n for n, trial in enumerate(tried) if not trial.is_passed)
+    first = next(n for n, it in enumerate(tried) if it.case.weight and not it.is_passed)
     found: list[tuple[int, Mistake]] = []
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
@@ -331,7 +357,7 @@ def _shown(outcome: Outcome) -> str:
 
 def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> str:
     mine, right = trial.mine, trial.right
-    if stopped := _about_stop(exercise, mine, seconds):
+    if stopped := _about_stop(exercise, mine, seconds, source):
         return stopped
     own = _unless_there(exercise.advice(*trial.case.args), source)
     if mine.ended == "raised":
@@ -341,7 +367,8 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
         return own or f"Here it should raise {type(right.error).__name__}."
     if mine.changed:
         which = " and ".join(f"argument {position + 1}" for position in mine.changed)
-        return f"It changes {which}, which still belongs to the caller. Work on a `.clone()`."
+        values = [trial.case.args[position] for position in mine.changed]
+        return f"It changes {which}, which still belongs to the caller. {_work_on(values)}"
     found = compare.difference(mine.value, right.value)
     if mine.value is None and right.value is not None:
         found = "It is None. A function gives None where it ends without `return` and a value."
@@ -354,17 +381,26 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     return " ".join(filter(None, [found, own]))
 
 
-def _about_stop(exercise: Exercise, mine: Outcome, seconds: float) -> str | None:
+def _work_on(values: list[Any]) -> str:
+    """How to leave arguments of these kinds alone."""
+    if all(isinstance(it, tk.Tensor) for it in values):
+        return "Write into a tensor of your own, such as a `.clone()`."
+    if all(isinstance(it, list) for it in values):
+        return "Write into a list of your own: `list(...)` makes one."
+    return "Make something new in place of writing into it."
+
+
+def _about_stop(exercise: Exercise, mine: Outcome, seconds: float, source: str) -> str | None:
     """What to do where the answer was not allowed to go on."""
     if mine.ended == "timed out":
-        return (
-            f"It did not end within {seconds:g} seconds and was stopped. Look for a loop whose "
-            f"condition never becomes false."
-        )
+        stopped = f"It did not end within {seconds:g} seconds and was stopped."
+        if re.search(r"\bwhile\b", source):
+            return f"{stopped} Does the condition of the `while` ever become false?"
+        return f"{stopped} Print something in each step, and see which step comes again and again."
     if isinstance(mine.error, NotAllowed):
         return f'`hint("{exercise.id}")` in a new cell says how to begin without it.'
     if isinstance(mine.error, SystemExit):
-        return "`exit()` ends the whole program. A function ends with `return`."
+        return "This ends the whole program (`SystemExit`). A function ends with `return`."
     if isinstance(mine.error, RecursionError):
         return (
             "Calls inside of calls went deeper than Python allows. Either no case ends them, or "
@@ -390,7 +426,7 @@ def _returns_nothing(source: str, name: str) -> bool:
 
 
 _LOOK_AT = {
-    "'ellipsis'": "A gap is still open in this line: put something in place of every `...`.",
+    "'ellipsis'": "A gap is still open, here or above: put something in place of every `...`.",
     "NoneType": (
         "Something in this line is None. A function without `return` gives None, and so does "
         "`.grad` as long as no backward came by."
@@ -403,8 +439,8 @@ _LOOK_AT = {
         "through two at once."
     ),
     "'(function|method|builtin_function_or_method)' object": (
-        "Parentheses are missing behind a name in this line: `x.cpu` is the method, `x.cpu()` "
-        "calls it."
+        "A function is used here as if it were a value. Are parentheses missing behind a name? "
+        "`x.cpu` is the method, `x.cpu()` calls it."
     ),
     "is not part of": "Do it with what this chapter and those before it have shown.",
     "values to unpack": (
@@ -457,22 +493,36 @@ def _layouts(args: tuple[Any, ...]) -> str:
     )
 
 
-def _notes(tried: list[Trial]) -> list[str]:
-    """What is worth knowing and costs no points: warnings, prints."""
+def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
+    """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
     notes = []
+    beyond = next((it for it in tried if not (it.case.weight or it.is_passed)), None)
+    if beyond is not None and all(it.is_passed for it in tried if it.case.weight):
+        call = exercise.describe_call(beyond.case.args, compare.as_code)
+        notes.append(
+            f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "
+            f"gives `{_shown(beyond.mine)}`; the course's own gives `{_shown(beyond.right)}`."
+        )
+    changed = [words for trial in tried for words in trial.mine.left_changed]
+    if changed:
+        notes.append(sentence(changed))
     warned = [text for trial in tried for text in trial.mine.warned]
     if warned:
         notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")
     printed = next((trial.mine.printed for trial in tried if trial.mine.printed.strip()), "")
     if printed:
         first = compare.cut(printed.strip().splitlines()[0], 80)
-        notes.append(f"Your code prints (`{first}`); the check looks only at what it returns.")
+        notes.append(f"Your code prints (`{first}`); the check does not read what is printed.")
     return notes
 
 
-def with_note(report: Report, note: str) -> Report:
-    """The report with a sentence before its own."""
-    return replace(report, message=f"{note} {report.message}".strip()) if note else report
+def with_note(report: Report, found: answer.Answer) -> Report:
+    """The report with what a learner should know about their answer in front."""
+    if not found.note:
+        return report
+    # where there is nothing to check, the note says already what to do
+    message = f"{found.note} {report.message}".strip() if found.state == "ready" else found.note
+    return replace(report, message=message)
 
 
 def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:

@@ -42,12 +42,24 @@ def difference(got: Any, expected: Any) -> str | None:
         return "Here is still a `...`."
     if kind(got) in _CALLABLE and kind(expected) not in _CALLABLE:
         return "It is a function that nobody called: are its parentheses missing?"
+    if (words := _unfinished(got)) is not None:
+        return words
     for types, compared in _BY_TYPE:
         if isinstance(expected, types):
             return compared(got, expected)
     if type(got) is not type(expected):
         return f"It is {kind(got)}; expected is {kind(expected)}."
     return None if got == expected else f"It is {show(got)} where {show(expected)} is expected."
+
+
+def _unfinished(got: Any) -> str | None:
+    """About what `async def` and `yield` make of a function's result."""
+    found = kind(got) if isinstance(got, Opaque) else ""
+    if found == "a coroutine":
+        return "It is a coroutine, which `async def` makes of a function. Write `def`."
+    if found == "a generator":
+        return "It is a generator, which `yield` makes of a function. Give a value back: `return`."
+    return None
 
 
 _CALLABLE = ("a function", "a method", "a builtin_function_or_method")
@@ -236,7 +248,7 @@ def _plain(number: Any, digits: int) -> str:
 
 def _exact(got: Any, expected: Any, types: tuple[type, ...], words: str) -> str | None:
     if isinstance(got, tk.Tensor):
-        return f"It is a tensor; expected is {words}. (`.item()` takes the number out of a tensor.)"
+        return f"It is a tensor; expected is {words}.{_taken_out(got)}"
     if not isinstance(got, types) or (isinstance(got, bool) and bool not in types):
         return f"It is {kind(got)}, {show(got, 80)}; expected is {words}."
     if got == expected:
@@ -244,9 +256,16 @@ def _exact(got: Any, expected: Any, types: tuple[type, ...], words: str) -> str 
     return f"It is {show(got, 80)} where {show(expected, 80)} is expected."
 
 
+def _taken_out(got: tk.Tensor) -> str:
+    """What helps with a tensor where a number is expected; `item` of several elements raises."""
+    if got.numel() == 1:
+        return " (`.item()` takes the number out of a tensor.)"
+    return f" It has {got.numel()} elements."
+
+
 def _number(got: Any, expected: float) -> str | None:
     if isinstance(got, tk.Tensor):
-        return "It is a tensor; expected is a number. (`.item()` takes the number out of a tensor.)"
+        return f"It is a tensor; expected is a number.{_taken_out(got)}"
     if isinstance(got, bool) or not isinstance(got, int | float | np.integer | np.floating):
         return f"It is {kind(got)}, {show(got, 80)}; expected is a number."
     try:
@@ -274,10 +293,10 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
 
 
 def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
-    if not isinstance(got, Mapping):
-        return f"It is {kind(got)}; expected is a dictionary."
     if isinstance(expected, Seen) and not isinstance(got, Seen):
         return _unseen(got, expected)
+    if not isinstance(got, Mapping):
+        return f"It is {kind(got)}; expected is a dictionary."
     missing = [key for key in expected if key not in got]
     if missing:
         return f"The entry {show(missing[0], 80)} is missing."

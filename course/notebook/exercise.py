@@ -17,14 +17,16 @@ import difflib
 import importlib
 import inspect
 import random
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, update_wrapper
 from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
+from course.notebook.rules import Rule
 from course.shared.errors import CourseError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -45,9 +47,36 @@ def case(*args: Any, label: str, weight: float = 1.0, raises: bool = False) -> C
 
     args: lists and dictionaries in them are copied, or an answer that empties one would empty it
     for every check that follows.
+    label: one with a part of `EDGES` in it, such as "(empty)", is that of an edge case. It counts
+    only where the statement names that edge in words; elsewhere its weight is 0.
     raises: whether a right answer raises here, with the class of exception that the reference has.
     """
     return Case(tuple(map(_of_its_own, args)), label, weight, raises)
+
+
+_DTYPE = (
+    "(same|any|which|whatever) ((float|shape and|shapes and|size and|length and) )?dtype|dtype of"
+)
+EDGES = {
+    "(empty)": "empty|without elements|0 or (more|larger)|sizes? (of )?0|possibly none",
+    "(size 1)": "sizes? (of )?1|single|at least (one|1)|from 1|equal to 1|any (shape|length)"
+    "|0 or (more|larger)",
+    "(0-d)": "0-d|without dimensions|any (shape|number of dimensions)",
+    "(non-contiguous)": "contiguous|a view|strides?",
+    "(float16)": f"float16|{_DTYPE}",
+    "float64": f"float64|{_DTYPE}",
+    "(int)": f"whole numbers?|int64|{_DTYPE}",
+}
+"""Parts of labels that mark an edge case, and how a statement names that edge."""
+
+
+@cache
+def _is_named(statement: str, label: str) -> bool:
+    """Whether the statement names the edge of a case with this label, if it is an edge case."""
+    words = " ".join(statement.split())
+    return all(
+        re.search(rf"\b({named})\b", words) for part, named in EDGES.items() if part in label
+    )
 
 
 def _of_its_own(value: Any) -> Any:
@@ -114,6 +143,8 @@ class Exercise:
     """What the answer needs of the chapter's first cell, beyond `tk` and `np`."""
     changes_arguments: ClassVar[bool] = False
     """True where the exercise asks for a change of its arguments."""
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    """Demands of the statement that are looked up in the text of an answer."""
 
     # what the decorator sets
     id: str
@@ -131,6 +162,18 @@ class Exercise:
     def cases(self, draw: Draw) -> Iterator[Case]:
         """The cases, edge cases by name; labels and weights are the same for every draw."""
         raise NotImplementedError
+
+    def drawn(self, draw: Draw) -> list[Case]:
+        """The cases with the weights that count, those that only give a note at the end."""
+        text = type(self).__doc__ or ""
+        cases = [
+            it if _is_named(text, it.label) else replace(it, weight=0.0) for it in self.cases(draw)
+        ]
+        return sorted(cases, key=lambda it: not it.weight)
+
+    def allows(self, *args: Any) -> bool:
+        """Whether the statement allows these arguments; the audit makes others from the cases."""
+        return True
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is observed of an answer in one case: by default, what it returns."""
@@ -209,6 +252,12 @@ class Exercise:
 
     def is_answer(self, answer: Any) -> str | None:
         """None if this could be an answer, else a sentence that says what is there instead."""
+        is_class = isinstance(answer, type) or getattr(answer, "is_class", False)
+        if is_class and not isinstance(self.reference, type):
+            return (
+                f"`{self.name}` should be a function, and it is a class. Write `def "
+                f"{self.name}(...):` in the answer cell and run it again."
+            )
         if callable(answer):
             return None
         article = "an" if type(answer).__name__[0] in "aeiou" else "a"

@@ -21,6 +21,7 @@ from course.notebook.exercise import Case, Exercise
 from course.notebook.limited import limited
 from course.notebook.plain import plain
 from course.notebook.quiet import Bounded, quiet, refused
+from course.notebook.state import restored
 from course.shared.errors import TimeLimit
 
 PRINTED_LIMIT = 2000
@@ -42,6 +43,8 @@ class Outcome:
     """Positions of the arguments that the answer changed."""
     printed: str = ""
     warned: list[str] = field(default_factory=list)
+    left_changed: list[str] = field(default_factory=list)
+    """What the process shares and the answer has changed, in words; it was put back."""
 
     def agrees_with(self, other: Outcome) -> bool:
         """True if both did the same: equal values, or exceptions of the same class."""
@@ -91,7 +94,7 @@ def run_case(
             outcome.message, outcome.where = compare.text_of(error), _where(error, answer)
         outcome.warned = [f"{w.category.__name__}: {compare.text_of(w.message)[0]}" for w in caught]
 
-    with warnings.catch_warnings(record=True) as caught:
+    with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             # what an answer registers ends with it
@@ -99,7 +102,7 @@ def run_case(
                 limited(run, budget.left)
         except TimeLimit:
             outcome.ended = "timed out"
-    outcome.printed = printed.getvalue()
+    outcome.printed, outcome.left_changed = printed.getvalue(), left_changed
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome

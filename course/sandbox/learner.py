@@ -30,6 +30,7 @@ import tensorkit as tk
 from course.engine import assembly
 from course.notebook.limited import limited
 from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
+from course.notebook.state import random_state, restored, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
 from course.sandbox.values import Decoder, Encoder, address, follow
 from course.sandbox.wire import Closed, Message, Wire
@@ -51,6 +52,8 @@ class Learner:
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
+        self.drawn: list[Any] | None = None
+        """Where random numbers stood when checks began; the next cell goes on from there."""
 
     def serve(self) -> None:
         """Until the checker hangs up."""
@@ -72,6 +75,9 @@ class Learner:
         yield {}, []
 
     def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        if self.drawn is not None:
+            set_random_state(self.drawn)
+            self.drawn = None
         for source in message["sources"]:
             yield self._run_cell(source, message["seconds"]), []
 
@@ -81,6 +87,7 @@ class Learner:
         return {**vars(ran), "cpu": time.thread_time() - begun}
 
     def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+        self.drawn = self.drawn or random_state()
         value = self.shell.user_ns.get(message["name"], _MISSING)
         if value is _MISSING:
             yield {"exists": False}, []
@@ -134,7 +141,7 @@ class Learner:
                 f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
             ]
 
-        with warnings.catch_warnings(record=True) as caught:
+        with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 without = tuple(message["without"])
@@ -143,6 +150,7 @@ class Learner:
             except TimeLimit:
                 reply = {"ended": "timed out"}
         reply["printed"] = without_addresses(printed.getvalue())
+        reply["left_changed"] = left_changed[:20]
         needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
         reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
         for here, there in decoder.moved:  # a kernel may have written to it

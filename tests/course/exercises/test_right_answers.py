@@ -5,6 +5,8 @@ They stand, with the tests of a chapter's own, as RIGHT in test_chNN.
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 
 from course.notebook.check import judge
 from course.notebook.exercise import Prediction, chapters, load
+from course.notebook.runner import Outcome
+from course.notebook.slips import first_slip
 
 CHAPTERS = [import_module(it.stem) for it in sorted(Path(__file__).parent.glob("test_ch[0-9]*.py"))]
 RIGHT = [each for chapter in CHAPTERS for each in chapter.RIGHT]
@@ -37,3 +41,9 @@ def test_every_exercise_has_two_other_right_answers():
             f"{id} needs two other right answers in RIGHT of test_ch{EXERCISES[id].chapter}.py; "
             f"there are {counted[id]}"
         )
+
+
+@pytest.mark.parametrize("answer", [it for _, it in RIGHT if callable(it)], ids=name_of)
+def test_no_slip_of_syntax_is_found_in_a_right_answer(answer):
+    found = first_slip(textwrap.dedent(inspect.getsource(answer)), Outcome())
+    assert found is None or found.name == "range ends early", found

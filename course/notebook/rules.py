@@ -1,0 +1,95 @@
+"""Demands of a statement that no value shows: what the text of an answer must have, or must not.
+
+"In pieces" asks for a loop, "without the Hessian" forbids a call. A rule looks at the answer's own
+text alone. Where a part of the work is done by a function of another cell, what the answer lacks
+may stand there: then nothing is said to be missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from course.shared.errors import TimeLimit
+
+LONGEST = 100_000
+"""Characters of an answer that is read."""
+
+LOOP = "a loop"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One demand: its words in the statement, what to do where an answer breaks it.
+
+    needs: names of which the answer calls one, or `LOOP`. refuses: names that it does not use, such
+    as "hessian", ".data" or `.to("cpu")`.
+    """
+
+    words: str
+    advice: str
+    needs: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+    def is_broken_by(self, source: str) -> bool:
+        """Whether the answer with this text does not do what is asked."""
+        tree = parsed(source)
+        if tree is None:
+            return False
+        used = set(_used(tree))
+        if used & set(self.refuses):
+            return True
+        return bool(self.needs) and not used & set(self.needs) and not _calls_others(tree)
+
+
+def parsed(source: str | None) -> ast.Module | None:
+    """The syntax tree of an answer; None if it cannot be read."""
+    if source is None or len(source) > LONGEST:
+        return None
+    try:
+        return ast.parse(textwrap.dedent(source))
+    except TimeLimit:
+        raise
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+
+
+def _used(tree: ast.AST) -> Iterator[str]:
+    """What rules are about: names that are called, `.attributes`, texts of calls, loops."""
+    for node in ast.walk(tree):
+        if isinstance(node, _LOOPS):
+            yield LOOP
+        elif isinstance(node, ast.Attribute):
+            yield f".{node.attr}"
+        elif isinstance(node, ast.Call):
+            name = _called(node)
+            yield name
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield f'.{name}("{argument.value}")'
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _calls_others(tree: ast.AST) -> bool:
+    """Whether a function is called by a name that the answer does not define itself."""
+    nodes = list(ast.walk(tree))
+    own = {it.name for it in nodes if isinstance(it, ast.FunctionDef | ast.ClassDef)}
+    own |= {it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)}
+    own |= {it.arg for it in nodes if isinstance(it, ast.arg)}
+    own |= {(it.asname or it.name) for it in nodes if isinstance(it, ast.alias)}
+    called = {
+        it.func.id for it in nodes if isinstance(it, ast.Call) and isinstance(it.func, ast.Name)
+    }
+    return not called <= own | set(dir(builtins))

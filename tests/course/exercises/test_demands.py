@@ -1,0 +1,281 @@
+"""What a statement demands beyond a value is checked: an answer that ignores it does not pass."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pytest
+
+import tensorkit as tk
+from course.notebook.check import judge
+from course.notebook.exercise import Exercise, load
+from course.notebook.rules import LOOP, Rule
+
+BROKEN = [
+    (
+        "brighter",
+        "`pixels` stays as it was",
+        """
+        def brighter(pixels, amount):
+            pixels += amount
+            return pixels.clamp(0, 255)
+        """,
+    ),
+    (
+        "batch-product",
+        "here write the loop",
+        """
+        def batch_product(a, b):
+            return a @ b
+        """,
+    ),
+    (
+        "channels-first",
+        "a contiguous float32 tensor",
+        """
+        def channels_first(photos):
+            return (photos.float() / 255).permute(0, 3, 1, 2)
+        """,
+    ),
+    (
+        "sliding-windows",
+        "It shares the memory of `x`",
+        """
+        def sliding_windows(x, size):
+            return tk.stack([x[i : i + size] for i in range(len(x) - size + 1)])
+        """,
+    ),
+    (
+        "cleaned",
+        "`readings` itself stays as it was",
+        """
+        def cleaned(readings):
+            readings[readings < 0] = readings[readings >= 0].mean()
+            return readings
+        """,
+    ),
+    (
+        "sine-slope",
+        "once as autograd finds it",
+        """
+        def sine_slope(value):
+            import math
+
+            by_hand = 2 * value * math.cos(value**2)
+            return by_hand, by_hand
+        """,
+    ),
+    (
+        "sgd-step",
+        "the gradients stay as they are",
+        """
+        def sgd_step(parameters, gradients, lr):
+            with tk.no_grad():
+                for p, g in zip(parameters, gradients):
+                    if g is not None:
+                        g *= lr
+                        p -= g
+        """,
+    ),
+    (
+        "sgd-step",
+        "Never write through `.data`",
+        """
+        def sgd_step(parameters, gradients, lr):
+            for p, g in zip(parameters, gradients):
+                if g is not None:
+                    p.data -= lr * g
+        """,
+    ),
+    (
+        "straight-through",
+        "`x` stays as it is",
+        """
+        def rounded_straight_through(x):
+            y = x + (x.round() - x).detach()
+            with tk.no_grad():
+                x.round_()
+            return y
+        """,
+    ),
+    (
+        "micro-batches",
+        "in pieces",
+        """
+        def micro_batch_gradient(x, y, w, size):
+            w = w.clone().requires_grad_()
+            ((x @ w - y) ** 2).mean().backward()
+            return w.grad
+        """,
+    ),
+    (
+        "second-derivative",
+        "Let autograd find it",
+        """
+        def second_derivative(coefficients, x):
+            terms = enumerate(coefficients)
+            return float(sum(n * (n - 1) * c * x ** (n - 2) for n, c in terms if n > 1))
+        """,
+    ),
+    (
+        "sigmoid-gradient",
+        "with respect to `out` and to `upstream`",
+        """
+        def sigmoid_gradient(upstream, out):
+            return upstream.detach() * out * (1 - out)
+        """,
+    ),
+    (
+        "hessian-vector",
+        "without the Hessian",
+        """
+        def hessian_vector(x, v):
+            def f(x):
+                return (x**3).sum() + x.sum() ** 2
+
+            x = x.clone().requires_grad_()
+            (gradient,) = tk.autograd.grad(f(x), x, create_graph=True)
+            rows = [tk.autograd.grad(it, x, retain_graph=True)[0] for it in gradient]
+            return tk.stack(rows) @ v
+        """,
+    ),
+    (
+        "hessian-vector",
+        "one more walk back",
+        """
+        def hessian_vector(x, v):
+            return 6 * x * v + 2 * v.sum()
+        """,
+    ),
+    (
+        "any-device",
+        "`x` stays where it is",
+        """
+        def faded(x):
+            positions = tk.arange(x.shape[1])
+            return (x.cpu() * (1 / (positions + 1.0))).to(x.device)
+        """,
+    ),
+    (
+        "to-device",
+        "The batch that was given is not changed",
+        """
+        def to_device(batch, device):
+            if isinstance(batch, tk.Tensor):
+                return batch.to(device)
+            if isinstance(batch, tuple):
+                return tuple(to_device(it, device) for it in batch)
+            if isinstance(batch, (dict, list)):
+                for key in batch if isinstance(batch, dict) else range(len(batch)):
+                    batch[key] = to_device(batch[key], device)
+            return batch
+        """,
+    ),
+    (
+        "fewer-waits",
+        "the host waits once",
+        """
+        def mean_loss(batches):
+            return sum((x * x).mean().item() for x in batches) / len(batches)
+        """,
+    ),
+    (
+        "shuffled-apart",
+        "the same seed gives the same batches again",
+        """
+        def batches_of_pairs(x, y, size, seed):
+            order = tk.randperm(len(x))
+            x, y = x[order], y[order]
+            return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+        """,
+    ),
+    (
+        "shuffled-apart",
+        "another seed another order",
+        """
+        def batches_of_pairs(x, y, size, seed):
+            tk.manual_seed(7)
+            order = tk.randperm(len(x))
+            x, y = x[order], y[order]
+            return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+        """,
+    ),
+    (
+        "momentum-step",
+        "The gradients stay as they are",
+        """
+        def momentum_step(parameters, gradients, velocities, lr, momentum):
+            with tk.no_grad():
+                for p, g, v in zip(parameters, gradients, velocities):
+                    if g is not None:
+                        g += momentum * v
+                        v.copy_(g)
+                        p -= lr * v
+        """,
+    ),
+    (
+        "another-answer-each-time",
+        "the same at each call, and without a history",
+        """
+        def scores_of(state, x):
+            hidden = (x @ state["0.weight"].T + state["0.bias"]).relu()
+            weight = state["3.weight"].clone().requires_grad_()
+            return hidden @ weight.T + state["3.bias"]
+        """,
+    ),
+]
+EXERCISES = load()
+
+
+def report_on(it: Exercise, source: str):
+    source = textwrap.dedent(source)
+    names = {"tk": tk, "np": np}
+    exec(source, names)
+    return judge(it, names[it.name], source=source)
+
+
+def words_of(it: Exercise) -> str:
+    return " ".join(f"{it.title} {it.statement}".split()).lower()
+
+
+@pytest.mark.parametrize(("id", "words", "source"), BROKEN, ids=lambda it: str(it)[:30])
+def test_an_answer_that_ignores_a_demand_does_not_pass(id, words, source):
+    it = EXERCISES[id]
+    assert words.lower() in words_of(it)
+    assert report_on(it, source).status != "passed"
+
+
+def test_every_rule_stands_in_its_statement_and_has_an_answer_that_breaks_it():
+    known = {(id, words.lower()) for id, words, _ in BROKEN}
+    for it in EXERCISES.values():
+        for rule in it.rules:
+            assert rule.words.lower() in words_of(it)
+            assert (it.id, rule.words.lower()) in known or it.chapter.startswith("10")
+
+
+@pytest.mark.parametrize("it", [it for it in EXERCISES.values() if it.rules], ids=lambda it: it.id)
+def test_the_worked_solution_keeps_the_rules(it):
+    report = report_on(it, it.solution_source)
+    assert report.status == "passed", str(report)
+
+
+def test_what_breaks_a_rule_earns_nothing_and_is_said_first():
+    report = report_on(EXERCISES["batch-product"], "def batch_product(a, b):\n    return a @ b")
+    assert (report.earned, report.status) == (0, "failed")
+    assert report.rows[0].label == "“here write the loop”"
+    assert report.rows[0].tip.startswith("Go through the matrices in a loop")
+
+
+def test_nothing_is_said_to_be_missing_that_another_function_may_do():
+    rule = Rule("in pieces", "Use a loop.", needs=(LOOP,))
+    assert rule.is_broken_by("def f(x):\n    return x.sum()")
+    assert not rule.is_broken_by("def f(x):\n    return summed_in_pieces(x)")
+    assert not rule.is_broken_by("def f(x):\n    return sum(it for it in x)")
+    assert not rule.is_broken_by("def f(x:")
+
+
+def test_a_rule_looks_at_code_and_not_at_words():
+    rule = Rule("never through `.data`", "Write into the tensor.", refuses=(".data",))
+    assert rule.is_broken_by("def f(x):\n    x.data += 1")
+    assert not rule.is_broken_by('def f(x):\n    """Not x.data."""\n    data = 1  # x.data')

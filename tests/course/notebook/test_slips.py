@@ -1,0 +1,125 @@
+"""Slips of syntax are named where they are, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorkit as tk
+from course.notebook.check import judge
+from course.notebook.exercise import load
+from course.notebook.runner import Outcome
+from course.notebook.slips import first_slip
+
+EXERCISES = load()
+
+SLIPS = [
+    ("celsius", "return (fahrenheit - 32) / 1,8", "a decimal comma", "`1.8`"),
+    ("column-after-column", "return x.T.reshape", "not called", "write `x.T.reshape()`"),
+    (
+        "without-batch",
+        "photo = batch.squeeze\n    return photo + 0",
+        "not called",
+        "`batch.squeeze()`",
+    ),
+    ("column-after-column", "return x.T().reshape(-1)", "a property called", "`x.T` is no method"),
+    (
+        "cleaned",
+        "faulty = readings < 0\n    return tk.where(not faulty, readings, 0.0)",
+        "not of a mask",
+        "`~(faulty)`",
+    ),
+    (
+        "top-scores",
+        "m = scores > limit and scores > 0\n    return scores[m], scores * m",
+        "and, or between masks",
+        "it is `&`",
+    ),
+    (
+        "cleaned",
+        "good = 0 <= readings < 99\n    return readings * good",
+        "a chain of comparisons",
+        "`0 <= readings < 99`",
+    ),
+    (
+        "cleaned",
+        "if readings < 0:\n        return readings * 0\n    return readings",
+        "if of a mask",
+        "`tk.where(condition, a, b)`",
+    ),
+    (
+        "lost-gradient",
+        "x = tk.tensor(values, requires_grad=True)\n    return tk.autograd.grad((x**3).sum(), x)",
+        "a tuple not unpacked",
+        "`tk.autograd.grad` returns a tuple",
+    ),
+    (
+        "cleaned",
+        "r = readings + 0\n    bad = r < 0\n    r[bad][:] = 5.0\n    return r",
+        "written into a copy",
+        "`r[bad]` picks elements into a copy",
+    ),
+    (
+        "cleaned",
+        "readings.clone()[0] = 0.0\n    return readings",
+        "written into a copy",
+        "nobody keeps that copy",
+    ),
+    (
+        "pixels",
+        "image.float()\n    return image / 2",
+        "a result is lost",
+        "`image.float()` returns something",
+    ),
+    (
+        "half-precision",
+        "return tk.tensor(float(sum(x[i].item() for i in range(len(x) - 1))))",
+        "range ends early",
+        "`len(x) - 2`",
+    ),
+]
+
+
+def written(id, body):
+    it = EXERCISES[id]
+    head = it.released_source.partition('"""')[0].rstrip()
+    source = f"{head}\n    {body}\n"
+    names = {"tk": tk}
+    exec(source, names)
+    return it, names[it.name], source
+
+
+@pytest.mark.parametrize(("id", "body", "name", "words"), SLIPS, ids=lambda it: str(it)[:25])
+def test_a_slip_is_named(id, body, name, words):
+    it, answer, source = written(id, body)
+    report = judge(it, answer, source=source)
+    assert report.mistake == name, str(report)
+    assert words in report.message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    seen = set()\n    seen.add(x)\n    return seen",
+        "def f(names):\n    names.sort()\n    return names",
+        "def f(x: tk.Tensor):\n    x.requires_grad_()\n    x.sum().backward()\n    return x.grad",
+        "def f(x):\n    g = x.sum\n    return g()",
+        "def f(x):\n    return x.max(dim=1).values",
+        "def f(x):\n    return 1, 8",
+        "def f(x):\n    x[1, 2] = 3\n    x[::2][1:] = 4\n    return x",
+        "def f(x):\n    return map(tk.relu, x), tk.relu",
+        "def f(x, rows):\n    rows[0][1] = x\n    return not rows and x",
+        "def f(x",
+    ],
+)
+def test_what_looks_like_a_slip_and_is_none(source):
+    assert first_slip(source, Outcome()) is None
+
+
+def test_a_known_mistake_comes_before_a_slip():
+    source = "def brighter(pixels, amount):\n    pixels = pixels.clone()\n    pixels.add(amount)\n"
+    source += "    pixels.clamp(0, 255)\n    return pixels"
+    names = {"tk": tk}
+    exec(source, names)
+    assert judge(EXERCISES["brighter"], names["brighter"], source=source).mistake == (
+        "the result is lost"
+    )

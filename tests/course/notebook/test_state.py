@@ -1,0 +1,155 @@
+"""A check leaves nothing behind, whatever the answer changed, and says what that was."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import os
+import random
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import sample
+
+import tensorkit as tk
+from course.notebook.check import check, judge
+from course.notebook.exercise import load
+from course.notebook.state import HOMES, SETTINGS
+
+STRIDES = load()["sample-strides"]
+
+
+def odd(*args):
+    return 0
+
+
+CHANGES = {
+    "the default dtype": lambda: tk.set_default_dtype(tk.float64),
+    "whether operations are recorded": lambda: tk.set_grad_enabled(False),
+    "tensorkit's print options": lambda: tk.set_printoptions(precision=1),
+    "NumPy's print options": lambda: np.set_printoptions(precision=1),
+    "NumPy's error handling": lambda: np.seterr(all="raise"),
+    "the recursion limit": lambda: sys.setrecursionlimit(9000),
+    "the hooks of Python": lambda: setattr(sys, "excepthook", odd),
+    "the working directory": lambda: os.chdir("/"),
+    "`print`": lambda: setattr(builtins, "print", odd),
+    "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
+    "`math.sqrt`": lambda: setattr(math, "sqrt", odd),
+    "`tk.relu`": lambda: setattr(tk, "relu", odd),
+    "`tk.Tensor.sum`": lambda: setattr(tk.Tensor, "sum", odd),
+}
+
+
+def everything():
+    settings = {words: read() for words, (read, _) in SETTINGS.items()}
+    return settings, {home: dict(vars(where)) for home, where in HOMES.items()}
+
+
+@pytest.mark.parametrize("words", CHANGES)
+def test_what_an_answer_changes_is_put_back_and_reported(words):
+    def answer(shape):
+        CHANGES[words]()
+        return sample.strides_of(shape)
+
+    before = everything()
+    report = judge(STRIDES, answer)
+    settings, names = everything()
+    assert settings == before[0]
+    for home, known in before[1].items():
+        assert all(names[home][name] is value for name, value in known.items())
+    assert report.status == "passed"
+    assert report.notes == (
+        f"Your code changes {words} and leaves it so. After the check it is as it was before.",
+    )
+
+
+def test_the_default_device_is_put_back():
+    def answer(shape):
+        tk.set_default_device("cuda")
+        return sample.strides_of(shape)
+
+    with tk.cuda.simulate():
+        report = judge(STRIDES, answer)
+        assert tk.get_default_device().type == "cpu"
+    assert report.notes[0].startswith("Your code changes the default device")
+
+
+def test_an_answer_that_raises_or_does_not_end_leaves_nothing_behind_either():
+    def raises(shape):
+        tk.set_default_dtype(tk.float64)
+        raise ValueError
+
+    def endless(shape):
+        tk.set_grad_enabled(False)
+        while True:
+            pass
+
+    judge(STRIDES, raises)
+    judge(STRIDES, endless, seconds=0.2)
+    assert tk.get_default_dtype() is tk.float32
+    assert tk.is_grad_enabled()
+
+
+def test_a_case_does_not_notice_what_the_case_before_it_changed():
+    seen = []
+
+    def answer(shape):
+        seen.append(tk.get_default_dtype())
+        tk.set_default_dtype(tk.float64)
+
+    judge(STRIDES, answer)
+    assert set(seen) == {tk.float32}
+
+
+def test_several_changes_are_one_sentence():
+    def answer(shape):
+        for words in ("the default dtype", "`print`", "the recursion limit"):
+            CHANGES[words]()
+
+    (note,) = judge(STRIDES, answer).notes
+    assert note.startswith(
+        "Your code changes `print`, the default dtype and the recursion limit and leaves it so."
+    )
+
+
+def test_an_answer_that_puts_things_back_itself_gets_no_note():
+    def answer(shape):
+        with tk.no_grad():
+            tk.rand(3)
+        return sample.strides_of(shape)
+
+    assert judge(STRIDES, answer).notes == ()
+
+
+def test_random_numbers_go_on_as_if_nothing_had_been_checked(monkeypatch):
+    def strides_of(shape):
+        tk.manual_seed(1), tk.randn(3), np.random.rand(2), random.random()
+        return sample.strides_of(shape)
+
+    def numbers():
+        return tk.randn(3).tolist(), np.random.rand(2).tolist(), random.random()
+
+    def start():
+        tk.manual_seed(5), np.random.seed(5), random.seed(5)
+        tk.randn(1)
+
+    start()
+    expected = numbers()
+    start()
+    monkeypatch.setitem(globals(), "strides_of", strides_of)
+    assert check("sample-strides").status == "passed"
+    assert numbers() == expected
+
+
+def test_filters_of_warnings_and_threads_are_as_before():
+    def answer(shape):
+        warnings.simplefilter("ignore")
+        return sample.strides_of(shape)
+
+    before = list(warnings.filters)
+    judge(STRIDES, answer)
+    assert warnings.filters == before
+    assert threading.excepthook is SETTINGS["the hooks of Python"][0]()[2]
