@@ -517,19 +517,20 @@ viz.graph(x * w + x)
 # | In your engine | In tensorkit |
 # |---|---|
 # | `lambda g: (g * other, g * self)` | `mul.grad(input=..., other=...)`, one for each input |
-# | `max(arrived, key=...)` | `heappop(self.waiting)`, of what `heappush` put there in `deliver` |
-# | `arrived[source] + part` | `have + value` in `deliver` |
-# | `part.unbroadcast(shape)` | `self._as_needed(value, model)` in `deliver` |
+# | `max(arrived, key=...)` | `heappop(waiting)`: a heap gives the youngest node without a search |
+# | `arrived[source] + part` | `have + value` in `_sum` |
+# | `part.unbroadcast(shape)` | `sum_to_shape` in `_as_needed` |
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
 from tensorkit.autograd.engine import _Run
 
-explain.source(tk.mul, _Run.deliver)
+explain.source(tk.mul, _Run._sum, _Run._as_needed)
 
 # %% [markdown]
-# **A question.** The second gradient is not added into the first: `have + value` makes a new array.
-# The third is: `have += value`. Why the difference?
+# **A question.** The second gradient is not added into the first: in `_sum`, `have + value` makes a
+# new array. Later gradients are added into that array, by `have += value` in the engine's loop. Why
+# the difference?
 #
 # <details><summary>The answer</summary>
 #

@@ -57,6 +57,16 @@ def set_printoptions(
     _options = _PROFILES.get(profile, _options)._replace(**{**chosen, "sci_mode": sci_mode})
 
 
+def get_printoptions() -> dict[str, Any]:
+    """The options in force, as ``tk.set_printoptions`` takes them.
+
+    >>> from tensorkit import printing
+    >>> printing.get_printoptions()["precision"]
+    4
+    """
+    return _options._asdict()
+
+
 def text(x: TensorBase) -> str:
     """The text that ``repr`` and ``str`` give for a tensor."""
     prefix = "tensor("

@@ -20,19 +20,20 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from tensorkit import printing
-from tensorkit.autograd import grad_mode
+from tensorkit.printing import get_printoptions
 
 Setting = tuple[Callable[[], Any], Callable[[Any], object]]
 """How a setting is read, and how it is set."""
 
 
 def _modes() -> tuple[bool, bool]:
-    return grad_mode.state.grad, grad_mode.state.inference
+    return tk.is_grad_enabled(), tk.is_inference_mode_enabled()
 
 
-def _set_print_options(options: Any) -> None:
-    printing._options = options
+def _set_modes(modes: tuple[bool, bool]) -> None:
+    is_recording, is_inference = modes
+    tk.inference_mode(is_inference).__enter__()
+    tk.set_grad_enabled(is_recording)
 
 
 def _hooks() -> list[Any]:
@@ -47,8 +48,8 @@ def _set_hooks(hooks: list[Any]) -> None:
 SETTINGS: dict[str, Setting] = {
     "the default dtype": (tk.get_default_dtype, tk.set_default_dtype),
     "the default device": (tk.get_default_device, tk.set_default_device),
-    "whether operations are recorded": (_modes, lambda modes: grad_mode._set(*modes)),
-    "tensorkit's print options": (lambda: printing._options, _set_print_options),
+    "whether operations are recorded": (_modes, _set_modes),
+    "tensorkit's print options": (get_printoptions, lambda it: tk.set_printoptions(**it)),
     "NumPy's print options": (np.get_printoptions, lambda it: np.set_printoptions(**it)),
     "NumPy's error handling": (np.geterr, lambda it: np.seterr(**it)),
     "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),

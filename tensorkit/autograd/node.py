@@ -447,7 +447,8 @@ def recorder(  # noqa: C901 - without calls
         if (left is None or not has_left) and (right is None or not has_right):
             return
         result._node = node = _new(Node)
-        node.rule, node.versions, node.hooks, node.device = rule, 0, None, CPU
+        node.rule, node.versions, node.hooks = rule, 0, None
+        node.device = CPU if array.__class__ is _ndarray else result.device
         node.edges = (left, right) if has_left and has_right else (left,) if has_left else (right,)
         node.saved = unchanged
         if keeps and not (is_constant and given is constants):

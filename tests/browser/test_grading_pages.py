@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course.demo import rehearse
+from course.cli.demo import rehearse
 from course.grading import class_report, sandbox
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")

@@ -1,6 +1,5 @@
 """Kernels in Python: what they compute, what is refused, what is noticed, what is counted."""
 
-import importlib.util
 import itertools
 import linecache
 import math
@@ -324,19 +323,15 @@ def test_the_profile_shows_launches_with_their_lines_and_the_least(device):
 OF_THE_CHAPTER = {
     name: value for name, value in vars(ch12_kernels).items() if type(value) is cuda.Kernel
 }
-needs_cupy = pytest.mark.skipif(
-    importlib.util.find_spec("cupy") is None, reason="needs CuPy: pip install cupy-cuda12x"
-)
 
 
-@needs_cupy
 @pytest.mark.parametrize("name", OF_THE_CHAPTER)
 def test_cupy_makes_cuda_of_the_kernels_of_the_chapter(name):
     """CuPy can be asked for the text in CUDA's language without a GPU."""
-    import cupy
-    from cupyx import jit
-    from cupyx.jit import _compile, _cuda_types
-
+    cupy, jit, _compile, _cuda_types = (
+        pytest.importorskip(name, reason="needs CuPy: pip install cupy-cuda12x")
+        for name in ("cupy", "cupyx.jit", "cupyx.jit._compile", "cupyx.jit._cuda_types")
+    )
     source = OF_THE_CHAPTER[name].source
     text, file = source.for_cupy(), f"<{name}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file

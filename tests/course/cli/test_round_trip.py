@@ -108,7 +108,8 @@ def test_the_export_holds_the_gradebooks_numbers(rehearsal: Rehearsal) -> None:
 def test_feedback_holds_a_table_for_every_check(rehearsal: Rehearsal) -> None:
     captions = _tables(rehearsal, "perfect")
     for asked in EXERCISES.values():
-        assert judge(asked, asked.reference).headline.replace("`", "") in captions
+        headline = judge(asked, asked.reference).headline.replace("`", "")
+        assert f"✓ Passed {headline}" in captions
 
 
 def test_feedback_names_the_usual_mistake(rehearsal: Rehearsal) -> None:

@@ -46,7 +46,7 @@ def promoted_by_questions(x, y):
         winner = x if x.ndim else y
     else:
         winner = x if order.index(x.dtype) > order.index(y.dtype) else y
-    return x.type(winner.dtype), y.type(winner.dtype)
+    return x.to(winner.dtype), y.to(winner.dtype)
 
 
 def promoted_by_sorting(x, y):
