@@ -19,7 +19,7 @@ MOST = {
     "utils": 107,
     "viz": 1709,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3269, 268
+MOST_OF_CORE, MOST_IMPORTS = 3270, 268
 # What the chapters on dispatch and on kernels have added. They were to take 100 lines in the core,
 # and 1,000 in all, which they exceed.
 DISPATCH = {"autograd": 22, "ops": 29, "optim": 2, "tensorkit": 292, "viz": 126}
