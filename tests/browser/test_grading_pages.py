@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from course.cli.demo import rehearse
-from course.grading import class_report, sandbox
+from course.grading import class_report
+from course.sandbox import profiles
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 axe = pytest.importorskip("axe_playwright_python", reason="pip install axe-playwright-python")
@@ -21,7 +22,7 @@ CHAPTER = "01_tensors"
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The pages of the rehearsal class: its report, and the feedback of who is in trouble."""
-    if sandbox.best() is None:
+    if profiles.best() is None:
         pytest.skip("this machine has no sandbox")
     folder = tmp_path_factory.mktemp("demo") / "school"
     with pytest.MonkeyPatch.context() as patch:

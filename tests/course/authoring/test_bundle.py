@@ -245,6 +245,7 @@ def _python(
     )
 
 
+@pytest.mark.rest
 def test_every_module_that_travels_can_be_imported(
     installed: Mapping[str, str], unpacked: Path
 ) -> None:

@@ -40,6 +40,7 @@ def test_every_verb_explains_itself() -> None:
         assert len(_run(verb, "--help").split()) > 10
 
 
+@pytest.mark.rest
 def test_build_check_reset_and_update_are_one_way(course: Path) -> None:
     assert "written: notebooks/01_numbers/01_numbers.ipynb" in _run("build")
     assert _run("build", "--check") == "Built as their texts say: 01_numbers.\n"

@@ -310,6 +310,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
 
+@pytest.mark.rest
 def test_a_submission_that_kills_workers_is_set_aside(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +371,7 @@ def test_ctrl_c_is_told_what_is_kept(
         commands.app(["grade", CHAPTER], standalone_mode=False)
 
 
+@pytest.mark.rest
 def test_whom_the_gradebook_did_not_know_is_named(
     school: School, half: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -444,6 +446,7 @@ def test_an_extension_takes_the_penalty_back(school: School, late: Any) -> None:
     assert penalties == [0, 6]
 
 
+@pytest.mark.rest
 def test_a_chapter_that_the_gradebook_does_not_know_is_refused(school: School, half: bytes) -> None:
     school.submit("bob", half)
     (school.root / "course" / "gradebook.db").unlink()

@@ -37,8 +37,9 @@ LOOK = (
     "it.Learner._do_look = lambda *a: ((r | dict(exists=True, {forged}), b) for r, b in own(*a))"
 )
 STREAM = "dict(output_type='stream', text='%s'"
+FORGED_TEXT = "8 MB of a cell's text"
 FORGED = {
-    "8 MB of a cell's text": RUN.format(forged="source='x = 1;' * 1_300_000"),
+    FORGED_TEXT: RUN.format(forged="source='x = 1;' * 1_300_000"),
     "8 MB of a function's text": LOOK.format(forged="source='x = 1;' * 1_300_000"),
     "8 MB of {} as outputs": RUN.format(forged="outputs=[{}] * 2_000_000"),
     "8 MB of {} as a value": LOOK.format(forged="value={'l': [{}] * 2_000_000}"),
@@ -74,7 +75,13 @@ def grade(grader: Worker, notebook: Notebook) -> Result:
     return result
 
 
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        FORGED_TEXT,
+        *(pytest.param(name, marks=pytest.mark.rest) for name in FORGED if name != FORGED_TEXT),
+    ],
+)
 def test_what_the_learners_side_sends_is_cut_by_who_receives_it(
     grader: Worker, source: Source, name: str
 ) -> None:
@@ -192,6 +199,7 @@ def test_of_a_long_answer_the_beginning_is_compared() -> None:
     assert time.process_time() - begun < 2
 
 
+@pytest.mark.rest
 def test_troubles_are_counted(klass_once: Class) -> None:
     forge = RUN.format(forged="stopped=True")
     notebook = put_first(klass_once.honest(), forge)

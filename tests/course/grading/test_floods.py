@@ -82,6 +82,7 @@ def test_a_flood_costs_no_other_exercise(klass: Class, name: str) -> None:
     assert points == {id: klass.exercises[id].points for id in points}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["an endless loop", "the end of the process", "memory"])
 def test_a_flood_inside_an_answer_costs_no_other_exercise(klass: Class, name: str) -> None:
     notebook = klass.honest()

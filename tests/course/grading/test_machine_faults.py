@@ -176,6 +176,7 @@ def test_the_kernel_counts_whom_it_ends_for_lack_of_memory() -> None:
     assert "oom_kill" in Path("/proc/vmstat").read_text(encoding="ascii")
 
 
+@pytest.mark.rest
 def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

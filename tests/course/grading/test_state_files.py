@@ -64,6 +64,7 @@ def test_a_gradebook_that_is_none_is_named(
             roster(school.root, nbgrader_config())
 
 
+@pytest.mark.rest
 def test_the_gradebook_of_another_course_is_named(school: School, half: bytes) -> None:
     school.submit("bob", half)
     (school.root / "course" / "gradebook.db").unlink()
