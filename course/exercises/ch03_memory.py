@@ -493,7 +493,7 @@ class ContiguousByHand(Exercise):
         n, any_stride = draw.integer(2, 9), draw.integer(20, 99)
         yield case((n, 1), (1, any_stride), label="one column, any stride (size 1)")
         n, gap = draw.integers(2, 2, 9)
-        yield case((1, n), (n, gap), label="one row with gaps (size 1)")
+        yield case((1, n), (n * gap, gap), label="one row with gaps (size 1)")
         a, b = draw.integers(2, 2, 6)
         yield case((a, 1, b), (b + draw.integer(1, 9), b, 1), label="gaps around a size 1")
         a, c = draw.integers(2, 2, 4)
