@@ -61,7 +61,7 @@ def of_ones_own(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     """The notebook in a learner's own folder: the one of its name or, alone, of another."""
     file, notes = folder / f"{chapter}.ipynb", []
     if not file.is_file():
-        others = sorted(folder.glob("*.ipynb"))
+        others = sorted(each for each in folder.iterdir() if each.suffix == ".ipynb")
         if len(others) != 1:
             raise Refused(f"There is no notebook {file.name} in {folder}.")
         notes.append(f"The notebook was called {others[0].name!r}; it is taken for {file.name}.")
