@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course.cli.demo import rehearse
-from course.grading import class_report
+from course.grading import class_files
 from course.sandbox import profiles
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -29,7 +29,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         patch.setenv("COURSE_ROOT", str(ROOT))
         rehearse(CHAPTER, folder)
         patch.setenv("COURSE_ROOT", str(folder / "class"))
-        report = class_report.write(folder / "class", CHAPTER)
+        report = class_files.write(folder / "class", CHAPTER)
     feedback = folder / "class" / "course" / "feedback" / "troubled" / CHAPTER
     return [report, feedback / f"{CHAPTER}.html"]
 
