@@ -55,7 +55,7 @@ def original(name: str) -> Callable[..., Any]:
 
 def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[None]:
     """While the block runs the library calls ``function`` in place of its own of this name."""
-    return _replaced(_FUNCTIONS[name], "current", function)
+    return _replaced(_FUNCTIONS[name], current=function)
 
 
 def override_gradient(
@@ -73,16 +73,16 @@ def override_gradient(
     changed = copy(operation.definition)
     changed.rules = {}
     changed.grad(node=operation.definition.rules[None].node, **formulas)
-    return _replaced(operation.definition, "rules", changed.rules)
+    return _replaced(operation.definition, rules=changed.rules, plain=None)
 
 
 @contextmanager
-def _replaced(owner: Any, attribute: str, value: Any) -> Iterator[None]:
-    own = getattr(owner, attribute)
-    setattr(owner, attribute, value)
+def _replaced(owner: Any, **values: Any) -> Iterator[None]:
+    own = {name: getattr(owner, name) for name in values}
+    vars(owner).update(values)
     direct_path.close()
     try:
         yield
     finally:
-        setattr(owner, attribute, own)
+        vars(owner).update(own)
         direct_path.open()

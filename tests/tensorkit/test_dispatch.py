@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorkit as tk
+from tensorkit import overrides
 from tensorkit.nn import functional as F
 
 
@@ -216,3 +217,15 @@ def test_backward_through_a_custom_operation_without_a_formula_is_refused():
 def test_custom_operations_refuse(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "relu"])
+def test_a_gradient_of_the_users_is_used_with_default_options_too(name):
+    operation = getattr(tk, name)
+    x = tk.tensor([2.0, 3.0], requires_grad=True)
+    with overrides.override_gradient(operation, input=lambda g, input: input * 0 + 7):
+        result = operation(x)
+        result.backward(tk.ones_like(result))
+    assert x.grad.tolist() == [7, 7]
+    (own,) = tk.autograd.grad(operation(x).sum(), x)
+    assert own.tolist() != [7, 7]
