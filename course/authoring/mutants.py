@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import inspect
 import itertools
+import linecache
 import math
 import random
 import sys
@@ -203,9 +204,16 @@ def _variant(reference: Any, source: str, n: int, k: int) -> Variant:
     node, function = _nodes(tree)[n]
     kind, new = list(_changes(node, function))[k]
     text = ast.unparse(ast.fix_missing_locations(_Replace(node, new).visit(tree)))
+    return Variant(kind, ast.unparse(_parsed(source)), text, rewritten(reference, text))
+
+
+def rewritten(reference: Any, text: str) -> Any:
+    """What `text` defines in the place of `reference`; its source can be read, as a kernel's is."""
+    name = f"<variant {hash(text)} of {reference.__name__}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace = dict(vars(sys.modules[reference.__module__]))
-    exec(compile(text, f"<variant of {reference.__name__}>", "exec"), namespace)
-    return Variant(kind, ast.unparse(_parsed(source)), text, namespace[reference.__name__])
+    exec(compile(text, name, "exec"), namespace)
+    return namespace[reference.__name__]
 
 
 class _Replace(ast.NodeTransformer):
