@@ -36,8 +36,8 @@ class Cell:
     """A teaching cell: its source and what it printed with each library."""
 
     source: str
-    ours: str
-    theirs: str
+    tensorkit: str
+    torch: str
 
     @property
     def reason(self) -> str | None:
@@ -45,14 +45,27 @@ class Cell:
 
 
 def chapters() -> list[str]:
-    return sorted(it.stem for it in SOLUTIONS.glob("*.py"))
+    return sorted(path.stem for path in SOLUTIONS.glob("*.py"))
+
+
+def why_not_compared(chapter: str) -> str | None:
+    """Why PyTorch cannot run the cells of a chapter here; None if it can."""
+    import torch
+
+    if chapter == "08_devices" and not torch.cuda.is_available():
+        return "its cells use a CUDA device, and PyTorch has none here"
+    reasons = {
+        "11_dispatch": "its cells look into tensorkit's own layers",
+        "12_kernels": "PyTorch has no kernels written in Python",
+    }
+    return reasons.get(chapter)
 
 
 def compared(chapter: str) -> list[Cell]:
     """Every teaching cell of a chapter, run from the first to the last with both libraries."""
     sources = list(teaching_cells(chapter))
-    ours, theirs = printed(sources, "tensorkit", chapter), printed(sources, "torch", chapter)
-    return [Cell(*each) for each in zip(sources, ours, theirs, strict=True)]
+    outputs = (printed(sources, library, chapter) for library in ("tensorkit", "torch"))
+    return [Cell(*each) for each in zip(sources, *outputs, strict=True)]
 
 
 def teaching_cells(chapter: str) -> Iterator[str]:
@@ -110,27 +123,26 @@ def _compiled(body: list[ast.stmt], library: str) -> Any:
                 alias.name = alias.name.replace("tensorkit", library)
         elif isinstance(statement, ast.ImportFrom) and statement.module:
             statement.module = statement.module.replace("tensorkit", library)
-            kept = [it for it in statement.names if it.name not in ONLY_HERE]
+            kept = [alias for alias in statement.names if alias.name not in ONLY_HERE]
             statement.names = kept or [ast.alias("Tensor", "_")]
     return compile(ast.fix_missing_locations(ast.Module(body, [])), "cell", "exec")
 
 
 def main(names: list[str]) -> int:
     """Print the report; the number of cells that differ without a reason."""
-    import torch
-
     unexplained = 0
     for chapter in names or chapters():
-        if chapter == "08_devices" and not torch.cuda.is_available():
-            print(f"{chapter}: not compared, PyTorch has no CUDA device here")
+        if why := why_not_compared(chapter):
+            print(f"{chapter}: not compared, {why}")
             continue
         cells = compared(chapter)
-        differing = [it for it in cells if it.ours != it.theirs]
+        differing = [cell for cell in cells if cell.tensorkit != cell.torch]
         print(f"{chapter}: {len(cells) - len(differing)} of {len(cells)} cells print the same")
-        for it in differing:
-            unexplained += it.reason is None
-            print(f"\n  {it.reason or 'NO REASON GIVEN'}")
-            for name, text in (("cell", it.source), ("tensorkit", it.ours), ("torch", it.theirs)):
+        for cell in differing:
+            unexplained += cell.reason is None
+            print(f"\n  {cell.reason or 'NO REASON GIVEN'}")
+            texts = {"cell": cell.source, "tensorkit": cell.tensorkit, "torch": cell.torch}
+            for name, text in texts.items():
                 print(f"    {name}:\n" + "\n".join(f"      {line}" for line in text.splitlines()))
     return unexplained
 
