@@ -244,9 +244,9 @@ def custom_op(
 def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None) -> None:
     """Give a custom operation its gradient.
 
-    ``backward(ctx, g)`` gives a gradient, or None, for each argument; ``setup_context(ctx, inputs,
-    output)`` saves what it needs: see ``tk.autograd.Function``. Raises TypeError for operations of
-    tensorkit, whose formulas stand in their definitions.
+    ``backward(ctx, g)`` gives a gradient, or None, for each argument. It finds in ``ctx`` what
+    ``setup_context(ctx, inputs, output)`` has saved there: see ``tk.autograd.Function``. Raises
+    TypeError for operations of tensorkit, whose formulas stand in their definitions.
     """
     if not isinstance(op, CustomOp):
         first = f"register_autograd() wants a custom operation, not {getattr(op, '__name__', op)}"

@@ -16,6 +16,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 import test_staging
 
+import tensorkit
+
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 axe = pytest.importorskip("axe_playwright_python", reason="pip install axe-playwright-python")
 
@@ -84,11 +86,18 @@ def test_what_the_site_is_for_is_there() -> None:
     assert {*wanted, "index.html", "search.html", "api/index.html"} <= set(PAGES)
 
 
+def library_lines() -> set[str]:
+    """The lines of tensorkit's source."""
+    files = Path(tensorkit.__file__).parent.rglob("*.py")
+    return {line.strip() for path in files for line in path.read_text("utf-8").splitlines()}
+
+
 @pytest.mark.parametrize("chapter", test_staging.CHAPTERS)
 def test_no_page_shows_an_answer(chapter: str) -> None:
     own = read(SITE / f"notebooks/{chapter}/{chapter}.html").text
-    own_lines = {line.strip() for line in own.splitlines()}
-    everywhere = [(it, read(SITE / it).text) for it in PAGES if it.startswith("notebooks/")]
+    # a chapter ends with a piece of the library; a short line of it may stand in an answer too
+    own_lines = {line.strip() for line in own.splitlines()} - library_lines()
+    everywhere = [(page, read(SITE / page).text) for page in PAGES if page.startswith("notebooks/")]
     for line in test_staging.answer_lines(chapter):
         assert line not in own_lines
         for name, text in everywhere:
