@@ -336,25 +336,21 @@ def _contracted(left: Named, right: Named, needed: str) -> Named:
     """The product of two operands, summed over the letters of both that are not needed."""
     (x, of_x), (y, of_y) = _summed(left, needed + right[1]), _summed(right, needed + left[1])
     names = "".join(filter(needed.count, dict.fromkeys(of_x + of_y)))
-    return _einsum(x, y, equation=f"{of_x},{of_y}->{names}"), names
+    return _einsum(x, y, letters=(of_x, of_y, names)), names
 
 
 @op(dtypes="numeric", name="einsum")
-def _einsum(xp: Any, x: Any, y: Any, *, equation: str) -> Any:
+def _einsum(xp: Any, x: Any, y: Any, *, letters: tuple[str, str, str]) -> Any:
+    """The product of two operands; ``letters`` are theirs and those of the result."""
     options = {"optimize": True} if xp is np else {}  # to use BLAS; CuPy uses cuBLAS anyway
+    equation = "{},{}->{}".format(*letters)
     return xp.einsum(equation, wide(xp, x), wide(xp, y), **options).astype(x.dtype, copy=False)
 
 
-def _swapped(g: Any, other: Any, equation: str, at: int) -> Any:
-    """The gradient of the operand ``at``: its letters and those of the result change places."""
-    inputs, output = equation.split("->")
-    names = inputs.split(",")
-    return _einsum(g, other, equation=f"{output},{names[1 - at]}->{names[at]}")
-
-
+# the letters of an operand and those of the result change places
 _einsum.grad(
-    x=lambda g, y, equation: _swapped(g, y, equation, 0),
-    y=lambda g, x, equation: _swapped(g, x, equation, 1),
+    x=lambda g, y, letters: _einsum(g, y, letters=(letters[2], letters[1], letters[0])),
+    y=lambda g, x, letters: _einsum(x, g, letters=(letters[0], letters[2], letters[1])),
 )
 
 
