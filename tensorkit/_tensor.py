@@ -280,7 +280,7 @@ class Tensor(Methods):
         <MulBackward0>
         """
         edge = None if self._node is None else edge_of(self)
-        return edge.whole if isinstance(edge, Node) else None
+        return edge if isinstance(edge, Node) else None
 
     grad = property(hooks.get_grad, hooks.set_grad, hooks.forget_grad)
 

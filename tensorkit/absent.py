@@ -91,6 +91,9 @@ _PARTS = {
     "tk.autograd.grad(y, x, v)": "vjp",
     "gradcheck of a function that calls tk.autograd.grad with create_graph=True": "gradgradcheck",
     "jacobian(func, x) @ v": "jvp",
+    "a new tensor as the result, x.clone(),": "mark_dirty",
+    "y.detach() after y = F.apply(x)": "mark_non_differentiable",
+    "nothing: the gradient of a Function's one result is never None": "set_materialize_grads",
     "tk.autograd.recording() around the forward, after which errors name its lines,": (
         "detect_anomaly set_detect_anomaly"
     ),

@@ -156,10 +156,6 @@ class Backend:
             total, indices = total.reshape(-1), indices.reshape(-1)
         self.xp.add.at(total, indices, values)
 
-    def repeated_positions(self, repeats: Any) -> Any:
-        """Position 0 as often as the first of ``repeats``, position 1 as often as the second."""
-        return self.xp.repeat(self.xp.arange(repeats.size), repeats)
-
     def allocate(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """An uninitialised array of its own, its elements ordered in memory by ``strides``."""
         order = layout.slowest_first(strides)

@@ -22,7 +22,7 @@ import numpy as np
 from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
-from tensorkit.autograd.node import OUTPUT, Hooks, Node, Outputs, edge_of
+from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_ours
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
@@ -285,8 +285,6 @@ class _Run:
 
     def _shown_gradients(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
         """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
-        if gradient.__class__ is Outputs or node.rule is OUTPUT:
-            return node.rule.gradients(node, gradient, as_tensors)
         found = node.rule.gradients(node, _as_tensor(gradient), True)
         return [x._array if isinstance(x, TensorBase) else x for x in found]
 
@@ -294,15 +292,16 @@ class _Run:
         """The sum of the first two gradients of an edge, to which all others are added."""
         if have is None:
             return value
-        total = _sum_seen(have, value) if self.shows else have + value
-        if total.__class__ is not Outputs and not self.create_graph:
+        if self.shows:  # modes see the sum
+            have, value = _as_tensor(have), _as_tensor(value)
+        total = have + value
+        total = total._array if self.shows else total
+        if not self.create_graph:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
 
     def _as_needed(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
-        if value.__class__ is Outputs:
-            return value
         if not (self.create_graph or is_array(value)):
             value = np.asarray(value)
         if tuple(value.shape) != model.shape:
@@ -390,13 +389,6 @@ _ndarray = np.ndarray
 def _as_tensor(gradient: Any) -> Tensor:
     """A gradient for an operation on tensors."""
     return base.new(base.contiguous(gradient, device_of_array(gradient)))
-
-
-def _sum_seen(have: Any, value: Any) -> Any:
-    """``have + value`` as an operation that modes see."""
-    if value.__class__ is Outputs:
-        return have + value
-    return (_as_tensor(have) + _as_tensor(value))._array
 
 
 def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:

@@ -1,18 +1,15 @@
 """``autograd.Function``: operations of the user's own, with a backward of their own.
 
-``forward`` works on ordinary tensors and is not recorded; what it gives gets a node, whose rule
-calls ``backward``. Where there are several outputs each has a node of its own, which hands its
-gradient on to that one with its number: see ``node.Outputs``.
+``forward`` works on ordinary tensors and is not recorded; what it gives, one tensor, gets a node,
+whose rule calls ``backward``.
 """
 
 from typing import Any, NoReturn
 
-from tensorkit import base
+from tensorkit import absent, base
 from tensorkit.autograd.grad_mode import no_grad, state
 from tensorkit.autograd.node import (
-    OUTPUT,
     Node,
-    Outputs,
     Rule,
     record,
     requires_grad,
@@ -32,8 +29,6 @@ class Context:
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
         self._kept: tuple[Any, ...] = ()
-        self._constant: tuple[Any, ...] = ()
-        self._materialize = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors, or None, for backward, where ``saved_tensors`` gives them.
@@ -49,17 +44,8 @@ class Context:
                 raise TypeError(message(f"{first} {type(x).__name__}", repair=repair))
         self._kept = tensors
 
-    def mark_dirty(self, *tensors: Any) -> NoReturn:
-        """Refuse: forward does not write to its arguments."""
-        raise NotSupportedError("A Function returns new tensors", repair="x.clone()")
-
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Tell that these results have no gradient."""
-        self._constant = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether the gradient of a result that was not used is zero (the default) or None."""
-        self._materialize = value
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(absent.sentence("torch.autograd.function.FunctionCtx", name))
 
 
 class Function:
@@ -90,7 +76,7 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **options: Any) -> Any:
-        """The results from ``ctx`` and the arguments; without ``ctx`` if there is setup_context."""
+        """The result from ``ctx`` and the arguments; without ``ctx`` if there is setup_context."""
         raise NotImplementedError("A Function needs a forward")
 
     @staticmethod
@@ -99,7 +85,7 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, grad_output: Any) -> Any:
         """A gradient, or None, for each argument of forward."""
         raise NotImplementedError("A Function needs a backward")
 
@@ -113,67 +99,62 @@ class Function:
             else:
                 given = cls.forward(*args)
                 cls.setup_context(ctx, args, given)
-        several = given if isinstance(given, tuple) else (given,)
-        outputs = tuple([views.alias(x) if any(x is arg for arg in args) else x for x in several])
-        tensors: Any = [x for x in outputs if isinstance(x, TensorBase)]
+        if isinstance(given, tuple):
+            first = f"A Function returns one tensor; {cls.__name__}.forward returned a tuple"
+            repair = "tk.stack(results), or a Function for each of them"
+            raise NotSupportedError(first, repair=repair)
+        if not isinstance(given, TensorBase):
+            return given
+        result: Any = views.alias(given) if any(given is arg for arg in args) else given
         if state.grad and any(ctx.needs_input_grad):
-            Application(cls, ctx, args, several).record(args, outputs)
-        for x in tensors:
-            record(None, x)
-            if state.recordings:
-                state.recordings[-1].made(x)
-        return outputs if isinstance(given, tuple) else outputs[0]
+            Application(cls, ctx, args, given).record(args, result)
+        record(None, result)
+        if state.recordings:
+            state.recordings[-1].made(result)
+        return result
 
 
 class Application(Rule):
     """The rule of one application of a Function: its gradients are what ``backward`` gives.
 
-    ``keeps`` says of each saved tensor which argument or output it is, if any.
+    ``keeps`` says of each saved tensor which argument it is, if any, or that it is the result.
     """
 
-    def __init__(self, function: type[Function], ctx: Context, args: Any, outputs: Any) -> None:
+    def __init__(self, function: type[Function], ctx: Context, args: Any, result: Any) -> None:
         self.tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
         inputs = tuple([f"argument {n}" for n in self.tensors])
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
-        known = {id(x): f"argument {n}" for n, x in enumerate(args)}
-        known |= {id(x): f"output {n}" for n, x in enumerate(outputs)}
+        known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "output"}
         self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
         self.users = (tuple(range(len(inputs))),) * len(self.keeps)
-        self.constant = [n for n, x in enumerate(outputs) if any(x is it for it in ctx._constant)]
-        self.models: list[Any] = []  # shape, dtype and device of each output
 
-    def record(self, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-        """Give the results a node, and let it save what ``forward`` asked for."""
+    def record(self, args: tuple[Any, ...], result: Any) -> None:
+        """Give the result a node, and let it save what ``forward`` asked for."""
         values = {f"argument {n}": args[n] for n in self.tensors}
-        for x, name in zip(self.ctx._kept, self.keeps, strict=True):  # outputs without a cycle
-            values[name] = base.same_memory(x) if name.startswith("output") else x
-        memory = {id(base.storage_of(args[n])) for n in self.tensors}
-        node = None
-        for number, x in enumerate(outputs):
-            self.models.append(None)
-            if isinstance(x, TensorBase):
-                self.models[-1] = x._array.shape, x._array.dtype, x.device
-                self.is_view = self.is_view or id(base.storage_of(x)) in memory
-                x._node = None
-                if x._array.dtype.kind == "f" and number not in self.constant:
-                    node = node or record(self, base.same_memory(x), values)._node
-                    x._node = Node(OUTPUT, x, (node,), (number,)) if len(outputs) > 1 else node
-        self.ctx._kept = self.ctx._constant = ()
+        values.update(zip(self.keeps, self.ctx._kept, strict=True))
+        if "output" in values:  # the tensor itself would point back to the node
+            values["output"] = base.same_memory(result)
+        memory = [base.storage_of(args[n]) for n in self.tensors]
+        self.is_view = any(base.storage_of(result) is each for each in memory)
+        result._node = None
+        record(self, result, values)
+        self.ctx._kept = ()
 
     def with_history(self, node: Node, at: int) -> Any:
-        """A saved tensor with its history; an output comes from this node."""
-        value, (what, _, number) = node.saved[at], self.keeps[at].partition(" ")
-        if what == "output":
-            value, several = base.same_memory(value), len(self.models) > 1
-            value._node = Node(OUTPUT, value, (node,), (int(number),)) if several else node
+        """A saved tensor with its history; the result comes from this node."""
+        value = node.saved[at]
+        if self.keeps[at] == "output":
+            value = base.same_memory(value)
+            value._node = node
         return value
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """What ``backward`` gives, checked."""
         self.ctx.saved_tensors = tuple(node.values(True))
         try:
-            found = self.function.backward(self.ctx, *self._arrived(g, as_tensors))
+            g = g if as_tensors else base.new(base.contiguous(g, device_of_array(g)))
+            found = self.function.backward(self.ctx, g)
         finally:
             del self.ctx.saved_tensors
         answers = [*found] if isinstance(found, tuple) else [found]
@@ -204,15 +185,3 @@ class Application(Rule):
                 x = copying.at_home(x, edge.device, number, said)
                 gradients[number] = x if as_tensors else x._array
         return [*gradients.values()]
-
-    def _arrived(self, g: Any, as_tensors: bool) -> list[Any]:
-        """A gradient, as a tensor, for each output; zeros for one that was not used."""
-        arrived = g if isinstance(g, Outputs) else {0: g}
-        given: list[Any] = [arrived.get(number) for number in range(len(self.models))]
-        for number, (x, model) in enumerate(zip(given, self.models, strict=True)):
-            if x is not None and not as_tensors:
-                given[number] = base.new(base.contiguous(x, device_of_array(x)))
-            elif x is None and model is not None and self.ctx._materialize:
-                shape, dtype, device = model
-                given[number] = base.new(device.backend.xp.zeros(shape, dtype))
-        return given

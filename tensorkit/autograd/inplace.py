@@ -110,10 +110,10 @@ def check_write(x: TensorBase, *others: Any) -> bool:
             "A leaf has no history in which the change could be recorded.",
             repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
         )
-    if isinstance(whole._node, Node) and whole._node.whole.rule.is_view:
+    if isinstance(whole._node, Node) and whole._node.rule.is_view:
         raise AutogradError(
-            f"Output {whole._node.output_nr} of {whole._node.whole.rule.name} is a view and is "
-            "being modified inplace. A custom Function returns new tensors.",
+            f"Output 0 of {whole._node.rule.name} is a view and is being modified inplace. "
+            "A custom Function returns new tensors.",
             repair="y = F.apply(x).clone()",
         )
     return tracked

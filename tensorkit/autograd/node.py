@@ -208,31 +208,19 @@ class Node:
 
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
-        node = self.whole.rule.node
+        node = self.rule.node
         return f"torch::autograd::{node}" if node in ("CopySlices", "CopyBackwards") else node
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes of the inputs, each with the number of the output; None where no grad flows.
+        """The nodes of the inputs, each with 0, its only output; None where no grad flows.
 
         A leaf is represented by an AccumulateGrad, made when asked.
         """
         return tuple(
-            (AccumulateGrad(edge), 0)
-            if isinstance(edge, TensorBase)
-            else (edge and edge.whole, 0 if edge is None else edge.output_nr)
+            (AccumulateGrad(edge) if isinstance(edge, TensorBase) else edge, 0)
             for edge in self.edges
         )
-
-    @property
-    def whole(self) -> "Node":
-        """The node that this one is an output of: itself, unless it has several."""
-        return self.edges[0] if self.rule is OUTPUT else self
-
-    @property
-    def output_nr(self) -> int:
-        """Which output of ``whole`` this is."""
-        return self.saved[0] if self.rule is OUTPUT else 0
 
     @property
     def _saved_self(self) -> NoReturn:
@@ -244,7 +232,7 @@ class Node:
     _saved_other = _saved_result = register_hook = register_prehook = _saved_self
 
     def __repr__(self) -> str:
-        return f"<{self.whole.rule.node}>"
+        return f"<{self.rule.node}>"
 
 
 class AccumulateGrad:
@@ -267,25 +255,6 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return "<AccumulateGrad>"
-
-
-class Outputs(dict[int, Any]):
-    """Gradients for some of the outputs of a node that has several, by their numbers."""
-
-    def __add__(self, other: "Outputs") -> "Outputs":
-        both = {at: self[at] + other[at] for at in self.keys() & other.keys()}
-        return Outputs({**self, **other, **both})
-
-
-class _Output(Rule):
-    """Of one output of a node that has several: its gradient goes to that node, with its number."""
-
-    def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
-        return (Outputs({node.output_nr: g}),)
-
-
-OUTPUT = _Output("", "", (), {})
-OUTPUT.keep(("number",))
 
 
 # Recording
@@ -497,7 +466,7 @@ def _refuse_freed() -> NoReturn:
     )
 
 
-NAMES = {"x": "input", "y": "other", "out": "result"}  # as PyTorch shows them
+NAMES = {"x": "input", "y": "other", "out": "result", "output": "result"}  # as PyTorch shows them
 
 
 def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
@@ -511,7 +480,7 @@ def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
         made_by = "" if x._viewed._node is None else ", which is output 0 of AsStrided,"
     elif isinstance(maker, Node):
         kind = re.sub("Backward0?([0-9]*)$", r"\1", maker.name())
-        made_by = f", which is output {maker.output_nr} of {kind},"
+        made_by = f", which is output 0 of {kind},"
     details = [f"<{node.rule.node}> needs the values of its {NAMES.get(name, name)} as they were."]
     if node.hooks is not None and node.hooks.line is not None:
         file, line = node.hooks.line

@@ -69,17 +69,6 @@ class Gpu(CudaBackend):
             add(sums, indices, values.astype(np.int32))
             total += sums.astype(kind)
 
-    def repeated_positions(self, repeats: Any) -> Any:
-        """The same without ``repeat``, which takes no array in CuPy 14.0 (Colab has 14.0.1).
-
-        A 1 stands where the next position begins, so the sum of all up to a place is its position.
-        """
-        total = self.item(repeats.sum(dtype=np.int64), "repeat_interleave")
-        starts = self.xp.zeros(total + 1, np.int64)  # those of the last positions may be at the end
-        ends = repeats.cumsum(dtype=np.int64)
-        self.add_at(starts, ends, self.xp.ones(ends.shape, np.int64))
-        return starts[:-1].cumsum()
-
     def product(self, x: Any, y: Any) -> Any:
         """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""
         if x.dtype.char == "e" and y.ndim < 3 and x.size == y.size == x.shape[-1]:

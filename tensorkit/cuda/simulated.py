@@ -30,7 +30,7 @@ _MEMORY_SPEED, _BUS_SPEED = 1e12, 12e9  # bytes a second
 
 # The first give values of the host, so the host waits; of the others it waits for the size.
 _TO_HOST = {"item", "tolist", "tobytes"}
-_OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount", "repeat"}
+_OF_UNKNOWN_SIZE = {"compress", "nonzero", "unique", "bincount"}
 _ATTRIBUTES = {"dtype", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "flags"}
 
 _IN_THE_HOST = "The simulated memory lies in this computer's, which has not so much left."

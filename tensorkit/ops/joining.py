@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 from operator import index as as_index
 from typing import Any
 
-from tensorkit import base, dtypes, layout
+from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, edge_of, record
 from tensorkit.base import Tensor, TensorBase
@@ -13,10 +13,10 @@ from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
-from tensorkit.errors import ShapeError, must_be, sizes
+from tensorkit.errors import NotSupportedError, ShapeError, must_be, sizes
 from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
-from tensorkit.ops import copying, gathering, views
+from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
 
 
@@ -173,9 +173,7 @@ repeat.grad(input=lambda g, repeats, shape: _sum_of_repeats(g, repeats, shape))
 
 
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each entry along ``dim`` several times in a row; without ``dim``, each element.
-
-    ``repeats`` is a number or a tensor with one for each entry.
+    """Each entry along ``dim`` ``repeats`` times in a row; without ``dim``, each element.
 
     >>> tk.repeat_interleave(tk.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
@@ -186,7 +184,10 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
     dim = layout.wrap_dim(as_index(dim), input.dim())
     shape = tuple(input.shape)
     if isinstance(repeats, TensorBase) and repeats._array.size != 1:
-        return gathering.index_select(input, dim, _repeated_positions(repeats, shape[dim], dim))
+        raise NotSupportedError(
+            "repeat_interleave takes one number of repeats for all entries",
+            repair="x.index_select(dim, positions), with a position as often as it is wanted",
+        )
     count = as_index(repeats)
     if count < 0:
         raise ShapeError("repeats can not be negative")
@@ -194,19 +195,6 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
     spread = views.expand(views.unsqueeze(input, dim + 1), apart)
     spread = copying.laid_out(spread, layout.contiguous_strides(apart))
     return views.view(spread, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
-
-
-def _repeated_positions(repeats: Any, size: int, dim: int) -> Tensor:
-    """Position 0 as often as ``repeats`` says first, then position 1, and so on."""
-    if repeats.shape != (size,) or repeats.dtype not in (dtypes.int64, dtypes.int32):
-        raise ShapeError(
-            "repeats must be integers and have the same size as input along dim, but got "
-            f"{repeats.dtype} of shape {tuple(repeats.shape)} and input.size({dim}) = {size}",
-        )
-    if (repeats._array < 0).any():
-        raise ShapeError("repeats can not be negative")
-    positions = repeats.device.backend.repeated_positions(repeats._array)
-    return base.new(positions)
 
 
 @op()

@@ -294,7 +294,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     x, names = _diagonals(operands[0], inputs[0])
     for at, (y, others) in enumerate(zip(operands[1:], inputs[1:], strict=True), 2):
         needed = output + "".join(inputs[at:])
-        x, names = _contracted((x, names), _diagonals(y, others), needed, size)
+        x, names = _contracted((x, names), _diagonals(y, others), needed)
     x, names = _summed((x, names), output)
     return views.permute(x, tuple(names.index(name) for name in output))
 
@@ -332,28 +332,26 @@ def _summed(operand: Named, needed: str) -> Named:
     return (sum(x, dims), "".join(filter(needed.count, names))) if dims else operand
 
 
-def _contracted(left: Named, right: Named, needed: str, size: dict[str, int]) -> Named:
+def _contracted(left: Named, right: Named, needed: str) -> Named:
     """The product of two operands, summed over the letters of both that are not needed."""
     (x, of_x), (y, of_y) = _summed(left, needed + right[1]), _summed(right, needed + left[1])
-    both = [name for name in of_x if name in of_y]
-    batch, inner = (
-        [name for name in both if (name in needed) is is_needed] for is_needed in (True, False)
-    )
-    rows = [name for name in of_x if name not in of_y]
-    columns = [name for name in of_y if name not in of_x]
+    names = "".join(filter(needed.count, dict.fromkeys(of_x + of_y)))
+    return _einsum(x, y, letters=(of_x, of_y, names)), names
 
-    def arranged(x: Tensor, names: str, *groups: list[str]) -> Tensor:
-        """Dimensions in this order, those of each group as one."""
-        order = [names.index(name) for group in groups for name in group]
-        return views.reshape(
-            views.permute(x, tuple(order)), tuple(prod(map(size.get, group)) for group in groups)
-        )
 
-    x, y = arranged(x, of_x, batch, rows, inner), arranged(y, of_y, batch, inner, columns)
-    names = "".join((*batch, *rows, *columns))
-    return views.reshape(
-        _bmm(x, y) if inner else mul(x, y), tuple(size[name] for name in names)
-    ), names
+@op(dtypes="numeric", name="einsum")
+def _einsum(xp: Any, x: Any, y: Any, *, letters: tuple[str, str, str]) -> Any:
+    """The product of two operands; ``letters`` are theirs and those of the result."""
+    options = {"optimize": True} if xp is np else {}  # to use BLAS; CuPy uses cuBLAS anyway
+    equation = "{},{}->{}".format(*letters)
+    return xp.einsum(equation, wide(xp, x), wide(xp, y), **options).astype(x.dtype, copy=False)
+
+
+# the letters of an operand and those of the result change places
+_einsum.grad(
+    x=lambda g, y, letters: _einsum(g, y, letters=(letters[2], letters[1], letters[0])),
+    y=lambda g, x, letters: _einsum(x, g, letters=(letters[0], letters[2], letters[1])),
+)
 
 
 # Linear equations, with LAPACK

@@ -14,7 +14,7 @@ from tensorkit.base import Tensor
 from tensorkit.devices import is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
-from tensorkit.ops.comparison import kept, where, zeros_as
+from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.inplace import in_place
 
 _SIZE = 2**15  # elements that stay in the processor's cache from step to step
@@ -194,12 +194,13 @@ def relu(xp: Any, input: Any) -> Any:
     """
     if input.dtype.char == "e":  # of which NumPy takes the first of two zeros
         return xp.where(input < 0, input.dtype.type(0), input)
-    return xp.maximum(input.dtype.type(0), input)  # -0. stays, as in PyTorch
+    zero = input.dtype.type(0)
+    if input.size > _SIZE and input.shape[-1] > 64:  # NumPy is five times as fast with arrays
+        zero = xp.zeros(input.shape[-1], input.dtype)
+    return xp.maximum(zero, input)  # -0. stays, as in PyTorch
 
 
 def _passed(g: Any, out: Any) -> Any:
-    if g.__class__ is np.ndarray:
-        return kept(np, out.astype(bool), g)
     # floor is 0 there, or -0: through it the slope depends on x, with a derivative of 0
     return where(out != 0, g, 0.0 if is_array(g) else floor(out) + 0.0)
 

@@ -9,7 +9,7 @@ import numpy as np
 from tensorkit import creation
 from tensorkit.autograd.function import Application
 from tensorkit.autograd.grad_mode import no_grad
-from tensorkit.autograd.node import Outputs, edge_of
+from tensorkit.autograd.node import edge_of
 from tensorkit.base import Tensor
 from tensorkit.errors import AutogradError
 from tensorkit.ops import reductions
@@ -87,11 +87,10 @@ def backward(loss: Tensor, *, naive: bool = False) -> Picture:
 
 
 def _arriving(edge: Any, gradient: Tensor) -> Any:
-    """A gradient as an edge takes it: in its shape, and with a number if it is one of several."""
-    if gradient.shape != edge.shape:
-        gradient = reductions.sum_to_shape(gradient, to=tuple(edge.shape))
-    is_one_of_several = getattr(edge, "whole", edge) is not edge
-    return Outputs({edge.output_nr: gradient}) if is_one_of_several else gradient
+    """A gradient in the shape in which an edge takes it."""
+    if gradient.shape == edge.shape:
+        return gradient
+    return reductions.sum_to_shape(gradient, to=tuple(edge.shape))
 
 
 def _run(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Run:
@@ -114,15 +113,15 @@ def _run(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Run:
         for (at, edge), to in zip(edges, vertex.inputs, strict=True):
             if values[at] is not None:
                 value = _arriving(edge, values[at])
-                is_first, product = to not in totals, f"product {_in_words(value)}"
+                is_first, product = to not in totals, f"product {words.values(value)}"
                 totals[to] = value if is_first else totals[to] + value
-                so_far = "first" if is_first else f"sum so far {_in_words(totals[to])}"
+                so_far = "first" if is_first else f"sum so far {words.values(totals[to])}"
                 shares.append(f"to {vertices[to].label}: {rules.get(at)}, {product}, {so_far}")
                 if not (waits and to in ready):
                     ready.append(to)
-        head = f"{len(steps) + 1}. {vertex.label}, {vertex.form}, receives {_in_words(incoming)}"
+        head = f"{len(steps) + 1}. {vertex.label}, {vertex.form}, receives {words.values(incoming)}"
         steps.append((number, head, shares))
-    return Run(steps, {n: _in_words(it) for n, it in totals.items()}, visits, not ready)
+    return Run(steps, {n: words.values(it) for n, it in totals.items()}, visits, not ready)
 
 
 def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
@@ -148,13 +147,6 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
             else:
                 found[at] = _RULES.get((vertex.kind, at), "a linear map of the incoming gradient")
     return found
-
-
-def _in_words(gradient: Any) -> str:
-    if isinstance(gradient, Outputs):
-        each = sorted(gradient.items())
-        return ", ".join(f"{words.values(value)} for output {number}" for number, value in each)
-    return words.values(gradient)
 
 
 def _picture(vertices: list[Vertex], run: Run, recursion: Run | None) -> Picture:

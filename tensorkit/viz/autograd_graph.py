@@ -90,7 +90,7 @@ def line_of(node: Any) -> str:
 def _inputs_of(node: Any) -> list[Any]:
     """Where the gradients of a node go: nodes and leaf tensors."""
     edges = () if is_tensor(node) else node.edges
-    return [it if is_tensor(it) else it.whole for it in edges if it is not None]
+    return [edge for edge in edges if edge is not None]
 
 
 def order(root: Tensor) -> list[Any]:

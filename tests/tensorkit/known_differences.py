@@ -37,8 +37,8 @@ Differences that no expression below can show:
   vector for slices), and no tensor without dimensions.
 - masked_fill and where convert a tensor that is filled in by a node of its own.
 - A row or a matrix times matrices goes by bmm; in PyTorch mostly by mv and mm.
-- einsum is made of permute, reshape and bmm in an order of its own, so its nodes and the strides of
-  its results are its own. A letter has one size: sizes of 1 do not broadcast.
+- einsum multiplies its operands from left to right with NumPy's einsum, so its nodes and the
+  strides of its results are its own. A letter has one size: sizes of 1 do not broadcast.
 - var and std with dim=() mean all dimensions, and so do their gradients; PyTorch's count one.
 - solve, inv, sort and argsort give contiguous tensors; sort(stable=) shows SortBackward0, too.
 - topk names any of several equal elements, PyTorch perhaps another one.

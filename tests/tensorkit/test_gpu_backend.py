@@ -142,34 +142,6 @@ def test_views_share_memory_and_repeated_places_add_up(fake):
         assert total.tolist() == [1, 2, 0]
 
 
-@pytest.mark.parametrize("dtype", [tk.int64, tk.int32], ids=str)
-@pytest.mark.parametrize("repeats", [[2, 0, 3], [0, 0, 4], [1, 0, 0], [0, 0, 0]], ids=str)
-def test_rows_repeat_by_a_tensor_though_cupy_cannot_repeat_by_an_array(fake, repeats, dtype):
-    # CuPy 14.0 raises for an array; 14.1 takes one
-    with pytest.raises(ValueError, match="cannot be specified as `repeats`"):
-        fake.repeat(fake.array(np.arange(3)), fake.array(np.array(repeats)))
-
-    def program(device):
-        x = tk.arange(6.0).reshape(3, 2).to(device).requires_grad_()
-        counts = tk.tensor(repeats, dtype=dtype).to(device)
-
-        def compute():
-            found = x.repeat_interleave(counts, 0)
-            found.sum().backward()
-            return found.detach(), x.grad
-
-        return compute
-
-    expected, found, _ = on_both(program)
-    agree(found, expected, 0)
-    assert found[0].shape == (sum(repeats), 2)
-
-
-def test_no_row_repeats_by_an_empty_tensor(fake):
-    x = tk.zeros(0, 2, device="cuda")
-    assert x.repeat_interleave(tk.zeros(0, dtype=tk.int64, device="cuda"), 0).shape == (0, 2)
-
-
 def test_arrays_of_cupy_become_tensors_on_their_memory(fake):
     tk.cuda.is_available()  # since when CuPy's arrays are known
     array = fake.array(np.array([[1.0, 2.0], [3.0, 4.0]]))

@@ -13,12 +13,11 @@ class Twice(tk.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x * x, x * 3
+        return x * 2
 
     @staticmethod
-    def backward(ctx, g, h):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g + 3 * h
+    def backward(ctx, g):
+        return 2 * g
 
 
 def _slices(x):
@@ -30,8 +29,7 @@ def _slices(x):
 
 KINDS = {
     "leaf": lambda x: x,
-    "one of two outputs": lambda x: Twice.apply(x)[1],
-    "two outputs": lambda x: Twice.apply(x)[0] + Twice.apply(x)[1],
+    "a Function": Twice.apply,
     "split": lambda x: x.split(2, 1)[0] * x.split(2, 1)[1],
     "unbind": lambda x: x.unbind(0)[0] * x.unbind(0)[1],
     "write to a part": _slices,
