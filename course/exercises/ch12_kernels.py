@@ -1314,6 +1314,9 @@ class SoftmaxRows(KernelExercise):
         yield some(1, 9, "one row")
         yield some(3, 7, "large numbers", 100.0)
         yield some(2, 5, "very large numbers", 1000.0)
+        apart = tk.tensor(draw.floats(42, -2, 2)).reshape(6, 7)
+        apart[range(6), range(1, 7)] += 1000
+        yield case(6, 4, apart, _unfilled(6, 7), 7, label="one large number in each row")
         yield some(4, 8, "four rows of eight")
         yield some(2, 13, "three or four columns for each thread")
         yield some(3, 1, "one column (size 1)")
