@@ -5,27 +5,29 @@ A *kernel* is the function that computes an operation on one kind of device; an 
 
 Kernels work below autograd and below modes: what they call is not recorded. They are given
 contiguous tensors on one device, of operations element by element also in one dtype and one shape,
-and options as they were given. They return a new tensor on that device. The names are PyTorch's,
-and so are the meanings.
+and options as they were given. They return a new tensor on that device, of the dtype and the number
+of dimensions that the operation gives; element by element also of the shape. The names are
+PyTorch's, and so are the meanings.
 """
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from tensorkit import base, devices
+from tensorkit import base, devices, dtypes, explainer
 from tensorkit.autograd.function import Function
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
-from tensorkit.devices import Device, get_default_device, is_array, refuse_mix
+from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_mix
 from tensorkit.dispatch_layers import Trace, find_kernel, registered
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
-from tensorkit.errstate import direct_path
+from tensorkit.errstate import direct_path, without_warnings
 
 Kernel = Callable[..., Any]
 
@@ -60,7 +62,7 @@ def register_kernel(
     is_custom = definition is op
     if not is_custom and definition.view:
         raise NotSupportedError(f"{name} is a view: nothing is computed")
-    kernel = func if is_custom else _on_tensors(name, func)
+    kernel = func if is_custom else _on_tensors(definition, func)
     kinds = device_types if isinstance(device_types, (tuple, list)) else (device_types,)
     for kind in ["default" if it is None else Device(it).type for it in kinds]:
         closes = not is_custom and kind in ("cpu", "default")  # the direct path has its kernel
@@ -126,7 +128,7 @@ def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     return found
 
 
-def _on_tensors(operation: str, kernel: Kernel) -> Kernel:
+def _on_tensors(definition: Any, kernel: Kernel) -> Kernel:
     """A kernel of the user's as ``dispatch`` calls it: with an array library and arrays."""
 
     @functools.wraps(kernel)
@@ -136,10 +138,38 @@ def _on_tensors(operation: str, kernel: Kernel) -> Kernel:
             if is_array(x):
                 x = base.new(base.contiguous(x, devices.device_of_array(x)))
             args.append(x.item() if isinstance(x, np.generic) else x)
-        found = _below(operation, kernel, *args, **options)
+        found = _below(definition.name, kernel, *args, **options)
+        _check_result(definition, kernel, found, arrays, options)
         return tuple(x._array for x in found) if isinstance(found, tuple) else found._array
 
     return call
+
+
+def _check_result(
+    definition: Any, kernel: Kernel, found: Any, arrays: Any, options: dict[str, Any]
+) -> None:
+    """TypeError where a kernel of the user's gives another dtype or shape than the operation does.
+
+    The operation itself says what it gives, of arrays with one element: dtypes and numbers of
+    dimensions. Element by element the result has the operands' shape; other sizes are the kernel's
+    matter, and so is all of an operation that one element is not enough for, such as a ``gather``.
+    """
+    examples = [np.zeros((1,) * x.ndim, x.dtype) if is_array(x) else x for x in arrays]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            own = without_warnings(definition.forward, CPU.backend.xp, *examples, **options)
+    except explainer.FROM_ARRAYS:
+        return
+    pairs = [it if isinstance(it, tuple) else (it,) for it in (found, own)]
+    for given, wanted in zip(*pairs, strict=True):
+        shape, dtype = tuple(given.shape), dtypes.of_numpy(wanted.dtype)
+        right = len(shape) == wanted.ndim if definition.contiguous else shape == arrays[0].shape
+        if given.dtype is dtype and right:
+            continue
+        form = f"{wanted.ndim} dimensions" if definition.contiguous else f"shape {arrays[0].shape}"
+        first = f"{definition.name} gives {dtype} with {form} here, and its kernel "
+        first += f"{getattr(kernel, '__name__', '')}() returned {given.dtype} of shape {shape}"
+        raise TypeError(message(first, repair="out = tk.empty_like(x), filled, is what most give"))
 
 
 # Operations of the user's

@@ -32,12 +32,13 @@ from course.notebook.plain import plain
 from course.notebook.quiet import Bounded, quiet
 from course.notebook.runner import Budget, Outcome
 from course.shared.errors import TimeLimit
+from tensorkit.errors import KernelError
 
 MOST_VARIANTS = 40
 SEEDS = (0, 1, 2)
 """The draws of the check that a variant is given, the notebook's first."""
-DRAWS = 2000
-"""Inputs on which an equal variant agrees with the reference."""
+DRAWS, LAUNCHES = 2000, 40
+"""Inputs on which an equal variant agrees with the reference; of a kernel each is a launch."""
 SECONDS, LONGEST = 1.0, 60.0
 """For one check, and for all inputs; longer takes only a loop without an end."""
 
@@ -85,8 +86,9 @@ class Examples:
 
     def __init__(self, exercise: Exercise) -> None:
         self.exercise = exercise
+        self.n = LAUNCHES if "cuda" in exercise.imports else DRAWS
         self._known: list[tuple[tuple[Any, ...], Any]] = []
-        self._seeds = iter(range(10 * DRAWS))
+        self._seeds = iter(range(10 * self.n))
 
     def agree_on(self, answer: Any) -> bool:
         """Whether `answer` does the same as the reference in all of them."""
@@ -103,7 +105,7 @@ class Examples:
     def _all(self) -> Iterator[tuple[tuple[Any, ...], Any]]:
         yield from self._known
         raises = any(it.raises for it in self.exercise.drawn(Draw("any")))
-        while len(self._known) < DRAWS and (seed := next(self._seeds, None)) is not None:
+        while len(self._known) < self.n and (seed := next(self._seeds, None)) is not None:
             args = self._drawn(seed)
             if not self.exercise.allows(*args):
                 continue
@@ -183,7 +185,8 @@ def variants(reference: Any) -> list[Variant]:
         for k, (kind, _) in enumerate(_changes(node, function)):
             by_kind[kind].append((n, k))
     rounds = itertools.zip_longest(*by_kind.values())
-    chosen = [_variant(reference, source, *it) for places in rounds for it in places if it]
+    made = [_variant(reference, source, *it) for places in rounds for it in places if it]
+    chosen = [it for it in made if it is not None]
     unlike = {it.text: it for it in chosen if it.text != it.original}
     return list(unlike.values())[:MOST_VARIANTS]
 
@@ -199,12 +202,16 @@ def _nodes(tree: Any) -> list[tuple[Any, Any]]:
     return [(node, function) for function in functions for node in ast.walk(function)]
 
 
-def _variant(reference: Any, source: str, n: int, k: int) -> Variant:
+def _variant(reference: Any, source: str, n: int, k: int) -> Variant | None:
+    """The k-th change of the n-th node; None where that is no kernel any more."""
     tree = _parsed(source)
     node, function = _nodes(tree)[n]
     kind, new = list(_changes(node, function))[k]
     text = ast.unparse(ast.fix_missing_locations(_Replace(node, new).visit(tree)))
-    return Variant(kind, ast.unparse(_parsed(source)), text, rewritten(reference, text))
+    try:
+        return Variant(kind, ast.unparse(_parsed(source)), text, rewritten(reference, text))
+    except KernelError:
+        return None
 
 
 def rewritten(reference: Any, text: str) -> Any:

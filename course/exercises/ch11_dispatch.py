@@ -18,6 +18,7 @@ import tensorkit as tk
 from course.exercises.ch08_devices import some_cuda
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 from tensorkit import explain
 
 
@@ -913,12 +914,16 @@ class FusedChain(Exercise):
         yield case(["abs", "sum"], some(6), label="one operation, then a sum")
 
     def run(self, answer: Any, *args: Any) -> Any:
+        """What is returned, and the launches that a ledger of the check's own has seen."""
         names, values = args
-        with tk.cuda.simulate():
+        with tk.cuda.simulate(), tk.cuda.record() as ledger:
             found = answer(names, values.to("cuda"))
+            launches = len(ledger.launches)
             if isinstance(found, tuple):
-                return tuple(it.cpu() if isinstance(it, tk.Tensor) else it for it in found)
-            return found.cpu() if isinstance(found, tk.Tensor) else found
+                found = tuple(it.cpu() if isinstance(it, tk.Tensor) else it for it in found)
+            elif isinstance(found, tk.Tensor):
+                found = found.cpu()
+            return Seen({"returned": found, "launches": launches})
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         names, values = args
@@ -1154,6 +1159,19 @@ class CustomOp(Exercise):
     ```
     """
 
+    rules = (
+        Rule(
+            "an operation with its gradient",
+            "Register the formula with the operation, as in the program that you were given: "
+            "`tk.library.custom_op`.",
+            needs=("custom_op",),
+        ),
+        Rule(
+            "whether `gradcheck` finds the formula right",
+            "Ask `tk.autograd.gradcheck`, as in the program that you were given.",
+            needs=("gradcheck",),
+        ),
+    )
     hints = (
         "`ctx.save_for_backward(*inputs)` keeps the inputs; `ctx.saved_tensors` gives them back.",
         "The gradient of `x` is the slope times the gradient `g` that arrives.",

@@ -15,7 +15,10 @@ from typing import Any, ClassVar
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.rules import LAUNCH, Rule
 from tensorkit import cuda
+from tensorkit.cuda.kernel_log import Counts
+from tensorkit.errors import KernelError
 
 Size = int | tuple[int, int]
 
@@ -44,12 +47,22 @@ class KernelExercise(Exercise):
             f"`def {self.name}` and run the cell again."
         )
 
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """The demand of the statement that a launch with these counts does not meet, and a repair.
+
+        No value shows it: a product without tiles has the right elements. The counts come from the
+        process of the answer, as ``out`` does, and are a demand on top of it.
+        """
+        return None
+
     def run(self, answer: Any, *args: Any) -> Any:
-        """The filled tensor, as it was after the launch."""
+        """The filled tensor, as it was after the launch; KernelError for an unmet demand."""
         blocks, threads, *values = args
         with cuda.simulate():
             given = [it.cuda() if isinstance(it, tk.Tensor) else it for it in values]
-            _, _, _, arguments, *_ = answer[blocks, threads](*given)
+            _, _, _, arguments, _, counts, *_ = answer[blocks, threads](*given)
+            if unmet := self.unmet(Counts(*counts), *args):
+                raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
             return arguments[self.filled].cpu()
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
@@ -85,6 +98,26 @@ _USED_TWICE = (
     "`part` is written and read by different threads in one phase. A barrier stands between a "
     "write and the reads of others, and another one before `part` is used again."
 )
+
+
+_ALONE = (
+    "leaves most threads idle: few of them do the work of all",
+    "share the elements among all threads",
+)
+
+
+def _works_alone(counts: Counts, n: int, n_threads: int) -> tuple[str, str] | None:
+    """The unmet demand where few threads do the work of all.
+
+    n: elements; n_threads: threads among which they can be shared. Where they are, a warp has no
+    more idle threads at an access than there are threads for one element.
+    """
+    accesses, rounds = counts.loads + counts.stores, -(-n // n_threads)
+    return _ALONE if counts.idle_threads * n > accesses * rounds * n_threads else None
+
+
+def _n_threads(blocks: Size, threads: Size) -> int:
+    return math.prod(it if isinstance(it, int) else math.prod(it) for it in (blocks, threads))
 
 
 def _floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
@@ -210,6 +243,11 @@ class OneThreadEach(KernelExercise):
         whole = tk.tensor(draw.integers(6, 1, 9))
         yield case(2, 4, 3, whole, whole + 1, whole * 0, 6, label="whole numbers (int)")
 
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Each thread fills one element."""
+        blocks, threads, *_, n = args
+        return _works_alone(counts, n, _n_threads(blocks, threads))
+
 
 @cuda.kernel
 def squares(x, out, n):
@@ -304,11 +342,22 @@ class GridStride(KernelExercise):
         yield some(23, 3, 2, "three blocks of two threads")
         yield some(9, 4, 2, "four blocks of two threads")
         yield some(6, 1, 4, "one block")
+        yield some(300, 2, 32, "four or five for each thread")
         yield some(10, 1, 1, "one thread")
         yield some(5, 3, 4, "more threads than elements")
         yield some(1, 2, 2, "one element (size 1)")
         whole = tk.tensor(draw.integers(15, 1, 9))
         yield case(2, 3, whole, whole * 0, 15, label="whole numbers (int)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Neighbouring threads take neighbouring elements, which shows where there are many."""
+        blocks, threads, _, _, n = args
+        if n > 100 and 8 * counts.transactions > counts.loads + counts.stores:
+            return (
+                f"takes {counts.transactions} transactions: threads of a warp are far apart",
+                "let each thread step over all threads of the launch",
+            )
+        return _works_alone(counts, n, _n_threads(blocks, threads))
 
 
 @cuda.kernel
@@ -525,6 +574,11 @@ class AddBias(KernelExercise):
         bias = _floats(draw, 5, low=10, high=99)
         arguments = turned, bias, _unfilled(3, 5), 3, 5
         yield case((2, 2), (3, 2), *arguments, label="a turned matrix (non-contiguous)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """One thread for each element of the matrix."""
+        blocks, threads, *_, rows, columns = args
+        return _works_alone(counts, rows * columns, _n_threads(blocks, threads))
 
 
 @cuda.kernel
@@ -838,6 +892,17 @@ class TreeSum(KernelExercise):
         yield some(1, "one element (size 1)")
         yield case(1, 8, tk.zeros(0), _unfilled(1), 0, label="no elements (empty)", weight=0.25)
 
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Three rounds in each block, with a barrier between one and the next."""
+        blocks, *_ = args
+        if counts.barriers >= 3 * blocks:
+            return None
+        return (
+            f"has {counts.barriers // blocks} barriers in a block: its threads do not add in three "
+            "rounds",
+            "four threads add, then two, then one, with `cuda.syncthreads()` after each round",
+        )
+
 
 @cuda.kernel
 def matmul(a, b, out, n):
@@ -957,6 +1022,14 @@ def _element_by_element(a, b, out, n):
     out[row, column] = value
 
 
+def _without_tiles(a, b, out, n):
+    column, row = cuda.grid(2)
+    value = 0.0
+    for k in range(n):
+        value += a[row, k] * b[k, column]
+    out[row, column] = value
+
+
 @exercise(
     "tiled-matmul",
     answer=matmul,
@@ -1018,6 +1091,12 @@ class TiledMatmul(KernelExercise):
             "You multiply the tiles element by element. A matrix product adds over `k`: "
             "`left[ty, k] * right[k, tx]`.",
         ),
+        "without tiles": (
+            _without_tiles,
+            "The product is right, and each of its elements reads a row and a column from global "
+            "memory. Read them from the tiles, `left[ty, k] * right[k, tx]`, which the 16 threads "
+            "have brought together.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -1033,6 +1112,17 @@ class TiledMatmul(KernelExercise):
         yield some(12, matrix(12), matrix(12), "nine tiles")
         yield some(8, matrix(8).T, matrix(8), "a turned matrix (non-contiguous)")
         yield some(12, matrix(12), matrix(12).T, "the other one turned")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Each number is read from global memory once for 4 threads."""
+        n = args[-1]
+        least = n**3 // 2  # 2 numbers in each of n // 4 turns, for each element
+        if counts.loads <= least:
+            return None
+        return (
+            f"reads {counts.loads} numbers from global memory, where {least} are enough",
+            "read each number once for 4 threads, into `left` and `right`, and multiply these",
+        )
 
 
 @cuda.kernel
@@ -1224,11 +1314,19 @@ class SoftmaxRows(KernelExercise):
         yield some(1, 9, "one row")
         yield some(3, 7, "large numbers", 100.0)
         yield some(2, 5, "very large numbers", 1000.0)
+        apart = tk.tensor(draw.floats(42, -2, 2)).reshape(6, 7)
+        apart[range(6), range(1, 7)] += 1000
+        yield case(6, 4, apart, _unfilled(6, 7), 7, label="one large number in each row")
         yield some(4, 8, "four rows of eight")
         yield some(2, 13, "three or four columns for each thread")
         yield some(3, 1, "one column (size 1)")
         turned = tk.tensor([draw.floats(3, -2, 2) for _ in range(6)]).T
         yield case(3, 4, turned, _unfilled(3, 6), 6, label="a turned matrix (non-contiguous)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """The 4 threads of a block share the columns: not three of them are idle at each access."""
+        columns, accesses = args[-1], counts.loads + counts.stores
+        return _ALONE if columns > 4 and counts.idle_threads > 2.5 * accesses else None
 
 
 @cuda.kernel
@@ -1362,6 +1460,15 @@ class ExclusiveScan(KernelExercise):
         yield some(15, "fifteen elements")
         yield some(2, "two elements")
         yield some(1, "one element (size 1)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Four rounds, with a barrier between one and the next."""
+        if counts.barriers >= 4:
+            return None
+        return (
+            f"has {counts.barriers} barriers: its threads do not add in four rounds",
+            "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
+        )
 
 
 @cuda.kernel
@@ -1566,6 +1673,14 @@ class OwnRelu(Exercise):
     """
 
     imports = KernelExercise.imports
+    rules = (
+        Rule(
+            "a function that launches a kernel",
+            "Compute the elements in a kernel of your own, and launch it: "
+            "`clamped[blocks, threads](...)`.",
+            needs=(LAUNCH,),
+        ),
+    )
     hints = (
         "A kernel indexes in one dimension or in two. `x.reshape(-1)` shows a contiguous tensor of "
         "any shape as one row; what is written there is seen in the tensor.",

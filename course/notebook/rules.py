@@ -18,14 +18,15 @@ from course.shared.errors import TimeLimit
 LONGEST = 100_000
 """Characters of an answer that is read."""
 
-LOOP = "a loop"
+LOOP, LAUNCH = "a loop", "a launch"
 
 
 @dataclass(frozen=True)
 class Rule:
     """One demand: its words in the statement, what to do where an answer breaks it.
 
-    needs: names of which the answer calls one, or `LOOP`. refuses: names that it does not use, such
+    needs: names of which the answer calls one, or `LOOP`, or `LAUNCH`, a call of something that is
+    indexed, such as `kernel[blocks, threads](x)`. refuses: names that it does not use, such
     as "hessian", ".data" or `.to("cpu")`.
     """
 
@@ -61,7 +62,7 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.D
 
 
 def _used(tree: ast.AST) -> Iterator[str]:
-    """What rules are about: names that are called, `.attributes`, texts of calls, loops."""
+    """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
     for node in ast.walk(tree):
         if isinstance(node, _LOOPS):
             yield LOOP
@@ -69,7 +70,7 @@ def _used(tree: ast.AST) -> Iterator[str]:
             yield f".{node.attr}"
         elif isinstance(node, ast.Call):
             name = _called(node)
-            yield name
+            yield LAUNCH if isinstance(node.func, ast.Subscript) else name
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield f'.{name}("{argument.value}")'

@@ -145,6 +145,26 @@ def test_a_kernel_returns_a_new_tensor_on_its_device(kernel, error, words):
         tk.relu(tk.ones(2, device="cuda"))
 
 
+@pytest.mark.parametrize(
+    ("op", "kernel", "words"),
+    [
+        (tk.relu, lambda x: x.double(), r"float32 with shape \(2, 3\).*float64 of shape \(2, 3\)"),
+        (tk.relu, lambda x: x.flatten() + 0, r"float32 with shape \(2, 3\).*shape \(6,\)"),
+        (tk.sum, lambda x, **_: x + 0, r"float32 with 0 dimensions.*shape \(2, 3\)"),
+        (tk.isnan, lambda x: x * 0, "bool with shape .*float32"),
+    ],
+)
+def test_a_kernel_gives_the_dtype_and_the_shape_that_its_operation_gives(op, kernel, words):
+    tk.library.register_kernel(op, "cuda", kernel)
+    with pytest.raises(TypeError, match=words):
+        op(tk.ones(2, 3, device="cuda"))
+
+
+def test_sizes_of_results_that_are_not_element_by_element_are_the_kernels_matter():
+    tk.library.register_kernel(tk.topk, "cuda", lambda x, **options: (x[:2] + 0, x[:2].long()))
+    assert tk.topk(tk.arange(3.0, device="cuda"), 2).values.tolist() == [0, 1]
+
+
 def test_an_error_of_a_kernel_passes_as_it_is():
     def kernel(x):
         raise ValueError("mine")

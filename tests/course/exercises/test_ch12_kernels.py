@@ -31,19 +31,21 @@ def axpy_from_the_end(a, x, y, out, n):
 
 
 @cuda.kernel
-def squares_in_chunks(x, out, n):
-    n_threads = cuda.gridDim.x * cuda.blockDim.x
-    size = (n + n_threads - 1) // n_threads
-    first = cuda.grid(1) * size
-    for i in range(first, min(first + size, n)):
-        out[i] = x[i] * x[i]
+def squares_from_the_end(x, out, n):
+    i = n - 1 - cuda.grid(1)
+    while i >= 0:
+        value = x[i]
+        out[i] = value * value
+        i -= cuda.gridDim.x * cuda.blockDim.x
 
 
 @cuda.kernel
-def squares_by_one(x, out, n):
-    if cuda.grid(1) == 0:
-        for i in range(n):
-            out[i] = x[i] * x[i]
+def squares_in_rounds(x, out, n):
+    n_threads = cuda.gridDim.x * cuda.blockDim.x
+    for turn in range((n + n_threads - 1) // n_threads):
+        i = turn * n_threads + cuda.grid(1)
+        if i < n:
+            out[i] = x[i] ** 2
 
 
 @cuda.kernel
@@ -94,21 +96,38 @@ def tree_with_neighbours(x, out, n):
 
 
 @cuda.kernel
-def tree_by_one(x, out, n):
-    if cuda.threadIdx.x == 0:
-        first = cuda.blockIdx.x * cuda.blockDim.x
-        total = 0.0
-        for i in range(first, min(first + 8, n)):
-            total += x[i]
-        out[cuda.blockIdx.x] = total
+def tree_without_a_loop(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = 8 * cuda.blockIdx.x + t
+    part[t] = x[i] if i < n else 0.0
+    cuda.syncthreads()
+    if t < 4:
+        part[t] += part[t + 4]
+    cuda.syncthreads()
+    if t < 2:
+        part[t] += part[t + 2]
+    cuda.syncthreads()
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0] + part[1]
 
 
 @cuda.kernel
-def matmul_without_tiles(a, b, out, n):
+def matmul_with_one_shared_array(a, b, out, n):
+    both = cuda.shared((8, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
     column, row = cuda.grid(2)
     value = 0.0
-    for k in range(n):
-        value += a[row, k] * b[k, column]
+    tile = 0
+    while tile < n // 4:
+        both[ty, tx] = a[row, 4 * tile + tx]
+        both[4 + ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += both[ty, k] * both[4 + k, tx]
+        cuda.syncthreads()
+        tile += 1
     out[row, column] = value
 
 
@@ -163,22 +182,37 @@ def softmax_with_two_arrays(x, out, columns):
 
 
 @cuda.kernel
-def scan_each_alone(x, out, n):
+def scan_from_one_array_to_the_other(x, out, n):
+    part = cuda.shared((2, 16), tk.float32)
     t = cuda.threadIdx.x
+    part[0, t] = x[t - 1] if t > 0 and t <= n else 0.0
+    cuda.syncthreads()
+    now = 0
+    step = 1
+    while step < 16:
+        part[1 - now, t] = part[now, t]
+        if t >= step:
+            part[1 - now, t] += part[now, t - step]
+        cuda.syncthreads()
+        now = 1 - now
+        step = 2 * step
     if t < n:
-        total = 0.0
-        for j in range(t):
-            total += x[j]
-        out[t] = total
+        out[t] = part[now, t]
 
 
 @cuda.kernel
-def scan_by_one(x, out, n):
-    if cuda.threadIdx.x == 0:
-        total = 0.0
-        for j in range(n):
-            out[j] = total
-            total += x[j]
+def scan_inclusive_then_shifted(x, out, n):
+    part = cuda.shared(16, tk.float32)
+    t = cuda.threadIdx.x
+    own = x[t] if t < n else 0.0
+    part[t] = own
+    for turn in range(4):
+        cuda.syncthreads()
+        before = part[t - (1 << turn)] if t >= 1 << turn else 0.0
+        cuda.syncthreads()
+        part[t] += before
+    if t < n:
+        out[t] = part[t] - own
 
 
 @cuda.kernel
@@ -225,20 +259,20 @@ def relu_flat(x):
 RIGHT = [
     ("one-thread-each", axpy_by_hand),
     ("one-thread-each", axpy_from_the_end),
-    ("grid-stride", squares_in_chunks),
-    ("grid-stride", squares_by_one),
+    ("grid-stride", squares_from_the_end),
+    ("grid-stride", squares_in_rounds),
     ("add-bias", bias_nested),
     ("add-bias", bias_strided),
     ("racing-sum", total_strided),
     ("racing-sum", total_by_one),
     ("tree-sum", tree_with_neighbours),
-    ("tree-sum", tree_by_one),
-    ("tiled-matmul", matmul_without_tiles),
+    ("tree-sum", tree_without_a_loop),
+    ("tiled-matmul", matmul_with_one_shared_array),
     ("tiled-matmul", matmul_with_a_turned_tile),
     ("softmax-rows", softmax_each_alone),
     ("softmax-rows", softmax_with_two_arrays),
-    ("exclusive-scan", scan_each_alone),
-    ("exclusive-scan", scan_by_one),
+    ("exclusive-scan", scan_from_one_array_to_the_other),
+    ("exclusive-scan", scan_inclusive_then_shifted),
     ("bank-conflict", turned_with_a_wide_tile),
     ("bank-conflict", turned_on_diagonals),
     ("own-relu", relu_strided),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorkit as tk
+from course.authoring.audit import _as_in_a_notebook
 from course.notebook.check import judge
 from course.notebook.exercise import Exercise, load
 from course.notebook.rules import LOOP, Rule
@@ -224,6 +225,160 @@ BROKEN = [
             return hidden @ weight.T + state["3.bias"]
         """,
     ),
+    (
+        "custom-op",
+        "an operation with its gradient",
+        """
+        def softsign(x, upstream):
+            y = x / (1 + x.abs())
+            is_right = tk.autograd.gradcheck(lambda x: x / (1 + x.abs()), x)
+            return y.detach(), upstream / (1 + x.detach().abs()) ** 2, is_right
+        """,
+    ),
+    (
+        "custom-op",
+        "whether `gradcheck` finds the formula right",
+        """
+        def softsign(x, upstream):
+            @tk.library.custom_op("mine::softsign", mutates_args=())
+            def operation(x):
+                return x / (1 + x.abs())
+
+            return operation(x.detach()), upstream / (1 + x.detach().abs()) ** 2, True
+        """,
+    ),
+    (
+        "fused-chain",
+        "runs a whole chain of them in one launch",
+        """
+        def fused(names, x):
+            for name in names:
+                x = getattr(tk, name)(x)
+            return x, 2 if names[-1] == "sum" else 1
+        """,
+    ),
+    (
+        "one-thread-each",
+        "Each thread fills one element of `out`",
+        """
+        @cuda.kernel
+        def axpy(a, x, y, out, n):
+            if cuda.grid(1) == 0:
+                for i in range(n):
+                    out[i] = a * x[i] + y[i]
+        """,
+    ),
+    (
+        "grid-stride",
+        "the one that lies as many further as there are threads in the whole launch",
+        """
+        @cuda.kernel
+        def squares(x, out, n):
+            n_threads = cuda.gridDim.x * cuda.blockDim.x
+            size = (n + n_threads - 1) // n_threads
+            first = cuda.grid(1) * size
+            for i in range(first, min(first + size, n)):
+                out[i] = x[i] * x[i]
+        """,
+    ),
+    (
+        "grid-stride",
+        "each thread takes its first element",
+        """
+        @cuda.kernel
+        def squares(x, out, n):
+            if cuda.grid(1) == 0:
+                for i in range(n):
+                    out[i] = x[i] * x[i]
+        """,
+    ),
+    (
+        "add-bias",
+        "one thread for each element of the matrix",
+        """
+        @cuda.kernel
+        def add_bias(x, bias, out, rows, columns):
+            column, row = cuda.grid(2)
+            if row == 0 and column == 0:
+                for i in range(rows):
+                    for j in range(columns):
+                        out[i, j] = x[i, j] + bias[j]
+        """,
+    ),
+    (
+        "tree-sum",
+        "in three rounds",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            if cuda.threadIdx.x == 0:
+                first = cuda.blockIdx.x * cuda.blockDim.x
+                total = 0.0
+                for i in range(first, min(first + 8, n)):
+                    total += x[i]
+                out[cuda.blockIdx.x] = total
+        """,
+    ),
+    (
+        "tiled-matmul",
+        "each number is read from global memory once for 4 threads",
+        """
+        @cuda.kernel
+        def matmul(a, b, out, n):
+            left = cuda.shared((4, 4), tk.float32)
+            tx = cuda.threadIdx.x
+            ty = cuda.threadIdx.y
+            column, row = cuda.grid(2)
+            value = 0.0
+            for tile in range(n // 4):
+                left[ty, tx] = a[row, 4 * tile + tx]
+                cuda.syncthreads()
+                for k in range(4):
+                    value += left[ty, k] * b[4 * tile + k, column]
+                cuda.syncthreads()
+            out[row, column] = value
+        """,
+    ),
+    (
+        "softmax-rows",
+        "its 4 threads share the columns",
+        """
+        @cuda.kernel
+        def softmax(x, out, columns):
+            row = cuda.blockIdx.x
+            if cuda.threadIdx.x == 0:
+                top = x[row, 0]
+                for j in range(columns):
+                    top = max(top, x[row, j])
+                whole = 0.0
+                for j in range(columns):
+                    whole += math.exp(x[row, j] - top)
+                for j in range(columns):
+                    out[row, j] = math.exp(x[row, j] - top) / whole
+        """,
+    ),
+    (
+        "exclusive-scan",
+        "16 threads do it in four rounds",
+        """
+        @cuda.kernel
+        def exclusive_scan(x, out, n):
+            t = cuda.threadIdx.x
+            if t < n:
+                total = 0.0
+                for j in range(t):
+                    total += x[j]
+                out[t] = total
+        """,
+    ),
+    (
+        "own-relu",
+        "a function that launches a kernel",
+        """
+        def my_relu(x):
+            return x.clamp(min=0)
+        """,
+    ),
 ]
 EXERCISES = load()
 
@@ -231,7 +386,8 @@ EXERCISES = load()
 def report_on(it: Exercise, source: str):
     source = textwrap.dedent(source)
     names = {"tk": tk, "np": np}
-    exec(source, names)
+    exec(it.imports, names)
+    exec(_as_in_a_notebook(source), names)  # a kernel is read from its text
     return judge(it, names[it.name], source=source)
 
 
