@@ -23,7 +23,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.grading.remote import Caller, TimeLimitThere, words_of
-from course.grading.session import Died
+from course.grading.session import Died, MachineFault
 from course.notebook import matching
 from course.notebook.limited import limited
 from course.notebook.matching import Cell
@@ -95,7 +95,7 @@ def judge(
         if not isinstance(problem, Died | TimeLimitThere):
             caller.session.end()  # perhaps within a message: it cannot be used any more
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MachineFault):
         raise
     except BaseException as error:
         return _report(name, points, 0.0, _why(error))

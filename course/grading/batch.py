@@ -89,7 +89,17 @@ def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[
 def _folders(root: Path, chapter: str) -> list[Path]:
     folder = root / "course" / "submitted"
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [folder for folder in found if (folder / chapter).is_dir()]
+    return [folder for folder in found if _is_there(folder / chapter)]
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether a submission lies here; reading it will name what cannot be looked at."""
+    try:
+        return stat.S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def why_not(folder: Path, chapter: str) -> str | None:
@@ -129,14 +139,15 @@ def left_out(root: Path, chapter: str) -> list[str]:
 
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
     """A submission's notebook, or the result that says why there is none."""
+    nothing = Submission(name, source.chapter, b"")
     try:
         intake.set_aside_timestamp(folder)
         return intake.read(folder, name, source.chapter)
     except Refused as refusal:
-        sentence = str(refusal)
+        return judge.refused(source, nothing, "", str(refusal))
     except OSError as problem:
-        sentence = f"The folder cannot be read ({problem.strerror})."
-    return judge.refused(source, Submission(name, source.chapter, b""), "", sentence)
+        sentence = f"{folder} cannot be read by you ({problem.strerror})"
+        return judge.ungraded(source, nothing, "", sentence)
 
 
 class Ungraded(CourseError):
@@ -222,9 +233,10 @@ def grade(
                     yield job
 
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
+            in_a_row = 0
             for result in coming:
-                sink(result)
-                if sink.in_a_row >= MOST_FAULTS:
+                in_a_row = 0 if sink(result) else in_a_row + 1
+                if in_a_row >= MOST_FAULTS:
                     break
     done, faults = sink.done, sink.faults
     if faults:
@@ -242,10 +254,9 @@ class ResultSink:
     force: bool
     done: list[Result] = field(default_factory=list)
     faults: list[Result] = field(default_factory=list)
-    in_a_row: int = 0
 
-    def __call__(self, result: Result) -> None:
-        """Write one result."""
+    def __call__(self, result: Result) -> bool:
+        """Write one result; whether that is done."""
         try:
             with _as_course_error(f"The result of {result.learner} was not written"):
                 is_graded = result.status != "ungraded"
@@ -256,11 +267,10 @@ class ResultSink:
         result = replace(result, notebook={}, page="")  # thousands of them are kept
         if result.status == "ungraded":
             self.faults.append(result)
-            self.in_a_row += 1
-        else:
-            self.done.append(result)
-            self.in_a_row = 0
-            self.watch(result, len(self.done), self.total)
+            return False
+        self.done.append(result)
+        self.watch(result, len(self.done), self.total)
+        return True
 
 
 @contextlib.contextmanager
@@ -284,7 +294,6 @@ def is_of(result: Result, job: Job, source: Source, profile: str) -> bool:
         and result.source == source.digest
         and result.timestamp == job.submission.timestamp
         and result.seed == job.seed
-        and result.status != "set aside"
         and (result.profile == profile or result.status == "refused")
     )
 

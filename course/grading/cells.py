@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
-from course.grading.session import Died, Session, Warm
+from course.grading.session import Died, MachineFault, Session, Warm
 from course.notebook import history, matching
 from course.notebook.matching import Cell, Source
 from course.sandbox.wire import Message
@@ -159,7 +159,11 @@ class CellRunner:
         self.runs = []
         files = self.source.files
         if files:
-            session.ask({"do": "files", "files": list(files)}, list(files.values()), seconds=10.0)
+            message: Message = {"do": "files", "files": list(files)}
+            try:
+                session.ask(message, list(files.values()), seconds=10.0)
+            except Died as death:  # before anything of the learner's ran
+                raise MachineFault(f"The chapter's data cannot be written: {death}") from None
         session.deadline = self._deadline  # from here on: nothing of the learner's ran before
         return session
 

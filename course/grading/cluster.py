@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
-from course.grading import workers
+from course.grading import judge, workers
 from course.grading.result import Result
 from course.grading.workers import Job, Worker
 from course.notebook.matching import Source
@@ -69,7 +69,7 @@ class Cluster:
         """The result of every job, in the order in which they are done.
 
         No more is sent than the workers can take soon. One that dies is replaced by another; a
-        submission that ended `workers.TRIES` of them is set aside.
+        submission with which several died is ungraded.
         """
         from distributed import KilledWorker, as_completed
 
@@ -105,7 +105,7 @@ class Cluster:
                 text, timings, page = future.result()
                 yield Result.from_json(text, timings=timings, page=page)
             except KilledWorker:
-                yield workers.set_aside(job, source)
+                yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
             except Exception as problem:
                 # what was scattered went with the last worker that had it, or a worker cannot start
                 job.tries += 1

@@ -30,6 +30,9 @@ from course.notebook.runner import Budget, Outcome
 from course.sandbox.profiles import versions
 from course.sandbox.wire import WireError
 
+MOST_STILL = 4.0
+"""Seconds of one submission in which this process neither worked nor waited for the learner's."""
+
 
 def seed_of(secret: bytes, submission: Submission) -> str:
     """The seed of a grade: a regrade draws the same numbers, another submission draws others."""
@@ -43,6 +46,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     Where this machine is to blame that it cannot be graded its status is "ungraded".
     """
     begun = time.perf_counter()
+    was_busy = _busy(warm)
     try:
         repaired = matching.repair(submission.content, source)
     except Refused as refusal:
@@ -57,6 +61,10 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     except (MachineFault, OSError) as fault:
         warm.stop()  # what is wrong with it may be gone when it is started again
         return ungraded(source, submission, seed, str(fault))
+    is_all_passed = all(exercise.report.status == "passed" for exercise in graded)
+    still = time.perf_counter() - begun - (_busy(warm) - was_busy)
+    if still > MOST_STILL and not is_all_passed:
+        return ungraded(source, submission, seed, f"{_STOOD_STILL} {still:.0f} seconds")
     return Result(
         **_common(source, submission, seed),
         profile=warm.profile,
@@ -76,6 +84,17 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
             "total": time.perf_counter() - begun,
         },
     )
+
+
+_STOOD_STILL = (
+    "Grading stood still (Ctrl-Z, a machine that slept, or too much else on it), while a learner's "
+    "time went on, for"
+)
+
+
+def _busy(warm: Warm) -> float:
+    """Seconds so far in which this process worked, or waited for a learner's."""
+    return time.process_time() + warm.waited
 
 
 def ungraded(source: Source, submission: Submission, seed: str, sentence: str) -> Result:
@@ -187,6 +206,8 @@ class Judge:
             return report, report.message if session.is_over else None
         try:
             return check.exercise(definition, seconds), check.death
+        except OSError:
+            raise  # of this process: what an answer raises does not come so far
         except Exception as problem:  # as in the notebook; the other exercises are checked
             text = f"The answer could not be checked ({type(problem).__name__})."
             session.end()

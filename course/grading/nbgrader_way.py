@@ -99,6 +99,8 @@ def _result(root: Path, learner: str, chapter: str) -> Result:
     folder = root / "course" / "submitted" / learner / chapter
     submission = batch.taken_in(learner, folder, source)
     result = submission if isinstance(submission, Result) else _graded(root, source, submission)
+    if result.status == "ungraded":  # nbgrader enters no grade for it
+        raise batch.Ungraded([], [result], 0)
     files.write(result_file(root, learner, chapter), result.to_json())
     return result
 
@@ -110,10 +112,7 @@ def _graded(root: Path, source: Source, submission: Submission) -> Result:
     earlier = stored(root, submission.learner, submission.chapter)
     if earlier is not None and batch.is_of(earlier, job, source, profile):
         return earlier
-    result = workers.one(_worker(source.chapter, source.digest, profile), job)
-    if result.status == "ungraded":  # nbgrader enters no grade for it
-        raise batch.Ungraded([], [result], 0)
-    return result
+    return workers.one(_worker(source.chapter, source.digest, profile), job)
 
 
 @cache

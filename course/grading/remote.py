@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.grading.session import Died, Session
+from course.grading.session import Died, MachineFault, Session
 from course.notebook import compare
 from course.notebook.exercise import Case, Exercise
 from course.notebook.limited import limited
@@ -310,9 +310,11 @@ def run_case(
     except TimeLimit:  # perhaps within a message: the session cannot be used any more
         caller.session.end()
         raise Died("What it returned could not be looked at in time.") from None
-    except (Died, WireError, KeyboardInterrupt):
+    except (Died, WireError, MachineFault, KeyboardInterrupt):
         raise
     except BaseException as error:
+        if isinstance(error, OSError) and not hasattr(error, "_words"):
+            raise  # of this process: no answer has raised that
         outcome.ended, outcome.error = "raised", error
         # without words of its own it was raised by what the definition does with the answer's
         outcome.message, outcome.where = words_of(error)

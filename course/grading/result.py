@@ -3,7 +3,7 @@
     {
       "format": 1,
       "learner": "ada", "chapter": "01_tensors",
-      "status": "graded",          or "refused" (nothing to grade), "set aside" (it ended workers),
+      "status": "graded",          or "refused" (nothing to grade), or
                                    "ungraded" (the machine is to blame; such a result is not kept)
       "sentence": "",              why it is not graded
       "submission": "3f9a...",     SHA-256 of the notebook as it was handed in
@@ -58,7 +58,7 @@ class Result:
     learner: str
     chapter: str
     status: str = "graded"
-    """`graded`, `refused`, `set aside` or `ungraded`."""
+    """`graded`, `refused` or `ungraded`."""
     sentence: str = ""
     submission: str = ""
     source: str = ""

@@ -74,8 +74,11 @@ class Died(Exception):
         self.sentence = sentence
 
 
-class MachineFault(Exception):
-    """This machine, not the learner, is why a submission cannot be graded; the text says what."""
+class MachineFault(BaseException):
+    """This machine, not the learner, is why a submission cannot be graded; the text says what.
+
+    No `except Exception` on the way takes it for what an answer did.
+    """
 
 
 class Warm:
@@ -93,6 +96,8 @@ class Warm:
         self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self.folder.chmod(0o755)
         self._number = number
+        self.waited = 0.0
+        """Seconds in which its processes, and itself when it was started, let wait."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
@@ -108,6 +113,7 @@ class Warm:
 
     def start(self) -> None:
         """Start the program and wait until it has imported everything."""
+        begun = time.monotonic()
         stage = self.folder / "stage"
         if not stage.exists():
             try:
@@ -149,6 +155,7 @@ class Warm:
         try:
             mine.send(json.dumps(view).encode())
             if mine.recv(100) == b"ready":
+                self.waited += time.monotonic() - begun
                 return
         except OSError:
             pass
@@ -379,6 +386,7 @@ class Session:
         """Kill the process and remove what it wrote; how it ended, negative for a signal."""
         if self._wire is None:
             return 0
+        self.warm.waited += self._wire.waited
         os.close(self._wire.descriptor)
         self._wire = None
         with contextlib.suppress(OSError):

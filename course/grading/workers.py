@@ -1,7 +1,7 @@
 """The workers of this machine: each is a process that grades one submission after the other.
 
-A worker that ends is started again and its submission tried once more; a submission that ends two
-workers is set aside with no points and reported. The program of a worker is `worker`.
+A worker that ends is started again and its submission tried once more; a submission whose worker
+ends twice is ungraded. The program of a worker is `worker`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 from course.grading import judge
@@ -30,6 +30,7 @@ from course.shared.errors import CourseError
 
 TRIES = 2
 """How often a submission may end its worker, or be ungraded because of the machine."""
+WORKER_ENDED = "The process that was to grade it ended, at every try"
 PATIENCE = 60.0
 """Seconds that a worker may take beyond the time that a submission has."""
 
@@ -117,19 +118,10 @@ def _finished(pool: Sequence[Worker], waiting: deque[Job], source: Source) -> It
         job.tries += 1
         if job.tries < TRIES:
             waiting.append(job)
-        elif ended_for_memory() > worker.ended_for_memory:
-            yield judge.ungraded(source, job.submission, job.seed, NO_MEMORY)
-        elif any(worker.was_ready for worker in pool):
-            yield set_aside(job, source)
-        else:  # it is not the submission's fault
-            raise CourseError("A worker does not start.")
-
-
-def set_aside(job: Job, source: Source) -> Result:
-    """The result of a submission that ends whatever grades it."""
-    refused = judge.refused(source, job.submission, job.seed, "")
-    sentence = f"It ended the worker that graded it, {TRIES} times, and was set aside."
-    return replace(refused, status="set aside", sentence=sentence)
+        else:
+            is_for_memory = ended_for_memory() > worker.ended_for_memory
+            sentence = NO_MEMORY if is_for_memory else WORKER_ENDED
+            yield judge.ungraded(source, job.submission, job.seed, sentence)
 
 
 @dataclass
@@ -143,8 +135,6 @@ class Worker:
     core: int | None = None
     """Which core is its own; None if it shares all of them."""
     job: Job | None = None
-    was_ready: bool = False
-    """Whether it has ever started."""
     ended_for_memory: int = 0
     """Processes that the kernel had ended for lack of memory when it was given its job."""
     _begins: Message | None = None
@@ -205,8 +195,7 @@ class Worker:
         said, blocks = self._wire.receive(until=self._until)
         if "problem" in said:
             raise CourseError(str(said["problem"]))
-        if not blocks:
-            self.was_ready = True
+        if not blocks:  # it has started
             return None
         self.job = None
         text, page = (block.tobytes().decode() for block in blocks)

@@ -46,6 +46,8 @@ class Wire:
         self.descriptor = descriptor
         self.watch = watch
         """Called while the other side lets wait; may raise."""
+        self.waited = 0.0
+        """Seconds in which this side had nothing to do."""
         self._arrived = bytearray()
         os.set_blocking(descriptor, False)
 
@@ -115,9 +117,12 @@ class Wire:
         poll = select.poll()
         poll.register(self.descriptor, event)
         while (left := until - time.monotonic()) > 0:
-            if self.watch is not None:
-                left = min(left, 0.1)
-            if poll.poll(None if left == math.inf else max(1, int(left * 1000))):
+            left = min(left, 0.1 if self.watch is not None else 1.0)
+            begun = time.monotonic()
+            is_ready = poll.poll(max(1, int(left * 1000)))
+            # what is beyond that was not waiting: this process was stopped
+            self.waited += min(time.monotonic() - begun, left + 0.1)
+            if is_ready:
                 return
             if self.watch is not None:
                 self.watch()

@@ -96,7 +96,7 @@ def main() -> None:
     print(
         f"{LEARNERS} submissions in {kind}, none lost, none doubled: {seconds:.1f} s, "
         f"{LEARNERS / seconds:.1f} a second; {statuses.count('graded')} graded, "
-        f"{statuses.count('set aside')} set aside, {statuses.count('refused')} refused."
+        f"{statuses.count('refused')} refused."
     )
 
 

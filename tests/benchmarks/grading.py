@@ -126,8 +126,8 @@ class Round:
     """A fresh copy of the course for each measurement."""
 
     def __init__(self, folder: Path, count: int, troubled: int = 0) -> None:
-        self.template, self.count = folder / f"of-{count}-{troubled}", count
-        (self.template / "notebooks").mkdir(parents=True)
+        self.template, self.count = Path(tempfile.mkdtemp(dir=folder)), count
+        (self.template / "notebooks").mkdir()
         synthetic.school(self.template, CHAPTER)
         synthetic.submit(self.template, CHAPTER, count, troubled=troubled)
 

@@ -311,7 +311,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
 
 
 @pytest.mark.rest
-def test_a_submission_that_kills_workers_is_set_aside(
+def test_a_submission_that_kills_workers_is_ungraded_and_tried_again(
     school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = KeptWorker.take
@@ -325,11 +325,11 @@ def test_a_submission_that_kills_workers_is_set_aside(
     monkeypatch.setattr(KeptWorker, "take", take_and_kill)
     for name in ("ada", "bob", "eve"):
         school.submit(name, honest)
-    results = grade(school)
-    assert results["bob"].status == "set aside"
-    assert school.scores() == {"ada": 20, "bob": 0, "eve": 20}
+    with pytest.raises(batch.Ungraded, match=r"learners: bob\. The process .* ended"):
+        grade(school)
+    assert school.scores() == {"ada": 20, "eve": 20}
     monkeypatch.setattr(KeptWorker, "take", take)
-    grade(school)  # it is tried again
+    grade(school)
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
 

@@ -71,7 +71,7 @@ def test_a_cluster_gives_the_points_that_this_machine_gives(
     assert scores == school.scores() == {it.learner: it.score for it in here}
 
 
-def test_what_kills_workers_is_set_aside_and_the_others_are_graded(
+def test_what_kills_workers_is_ungraded_and_the_others_are_graded(
     source: Source, workers: Any, monkeypatch: pytest.MonkeyPatch, honest: bytes
 ) -> None:
     def killing(chapter: str, digest: str, job: Any, *rest: Any) -> Any:
@@ -88,7 +88,7 @@ def test_what_kills_workers_is_set_aside_and_the_others_are_graded(
         found = {it.learner: it for it in there.results(source, jobs, LIMITS)}
     assert {name: it.status for name, it in found.items()} == {
         "ada": "graded",
-        "killer": "set aside",
+        "killer": "ungraded",
         "bob": "graded",
     }
     assert found["ada"].score == found["ada"].possible

@@ -7,20 +7,28 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, Class, School, put_first
+from classroom import CHAPTER, FILE, LIMITS, PIXELS, Class, School, put_first
 
-from course.grading import batch, judge, server, session, workers
+from course.grading import asserts, batch, judge, server, session, workers
 from course.grading.batch import Ungraded
 from course.grading.cells import CellRunner
+from course.grading.intake import Submission
+from course.grading.remote import Caller
 from course.grading.result import Result
-from course.grading.session import MachineFault, Session, Warm
+from course.grading.session import Died, MachineFault, Session, Warm
+from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError
+
+NOBODY = 65534
 
 # as a batch job starts, or a service of systemd: with hard limits of its own
 LIMITED = """
@@ -267,3 +275,95 @@ def test_doctor_says_why_a_sandbox_does_not_start(monkeypatch: pytest.MonkeyPatc
     said = list(server.examine())
     assert any("but it does not start: The process" in it for it in said)
     assert "Nothing is graded on this machine, until one of these works." in said
+
+
+@pytest.mark.parametrize("fault", [MachineFault("No memory."), OSError(24, "Too many open files")])
+def test_a_fault_while_an_answer_is_checked_is_no_zero(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    ask = Session.ask
+
+    def fail(self: Session, message: Any, *arguments: Any, **options: Any) -> Any:
+        if message["do"] == "call":
+            raise fault
+        return ask(self, message, *arguments, **options)
+
+    monkeypatch.setattr(Session, "ask", fail)
+    result = klass_once.grade(klass_once.honest())
+    assert (result.status, result.exercises) == ("ungraded", ())
+    assert str(fault) in result.sentence
+
+
+def test_a_fault_while_an_instructors_own_check_runs_is_no_zero(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise MachineFault("No memory.")
+
+    caller = Caller(klass_once.warm.fork())
+    monkeypatch.setattr(Session, "ask", fail)
+    with pytest.raises(MachineFault):
+        asserts.judge(caller, "assert answer() == 1", "own", 1.0)
+    caller.session.end()
+
+
+def test_data_that_cannot_be_written_is_no_zero(
+    warm_once: Warm, source: Source, honest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Session, message: Any, *_: Any, **__: Any) -> Any:
+        raise Died(f"{message['do']} did not stop in time and was ended.")
+
+    monkeypatch.setattr(Session, "ask", fail)
+    with_data = replace(source, files={"data.csv": b"1"})
+    result = judge.grade(warm_once, with_data, Submission("ada", CHAPTER, honest), "seed")
+    assert (result.status, result.exercises) == ("ungraded", ())
+    assert "files did not stop" in result.sentence
+
+
+def test_a_grader_that_stood_still_takes_no_points(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "MOST_STILL", 1.5)
+    call, naps = Caller.call, iter([LIMITS.check_seconds + 0.1])
+
+    def call_late(self: Caller, *arguments: Any) -> Any:
+        time.sleep(next(naps, 0.0))  # as Ctrl-Z does, or a laptop that is closed
+        return call(self, *arguments)
+
+    monkeypatch.setattr(Caller, "call", call_late)
+    result = klass_once.grade(klass_once.honest())
+    assert (result.status, result.exercises) == ("ungraded", ())
+    assert "Grading stood still" in result.sentence
+    assert klass_once.grade(klass_once.honest()).score == 20
+
+
+def test_waiting_for_a_learner_is_not_standing_still(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "MOST_STILL", 0.9)
+    notebook = put_first(klass_once.honest("pixels"), "while True: pass")
+    result = klass_once.grade(notebook)
+    assert (result.status, result.score) == ("graded", PIXELS)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become another user")
+@pytest.mark.parametrize("closed", ["bob", f"bob/{CHAPTER}", f"bob/{CHAPTER}/{FILE}"])
+def test_what_the_grader_may_not_read_is_no_zero_and_stops_nobody(
+    source: Source, half: bytes, closed: str
+) -> None:
+    with tempfile.TemporaryDirectory() as name:  # the one of pytest is closed to others
+        school = School(Path(name))
+        school.root.chmod(0o755)
+        for learner in ("ada", "bob"):
+            school.submit(learner, half)
+        (school.root / "course" / "submitted" / closed).chmod(0)
+        os.seteuid(NOBODY)
+        try:
+            found = batch.submissions(school.root, CHAPTER)
+            ada, bob = (batch.taken_in(learner, path, source) for learner, path in found)
+        finally:
+            os.seteuid(0)
+    assert isinstance(ada, Submission)
+    assert isinstance(bob, Result)
+    assert bob.status == "ungraded"
+    assert "cannot be read by you (Permission denied)" in bob.sentence
