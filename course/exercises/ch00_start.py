@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
@@ -67,17 +66,17 @@ class Celsius(Exercise):
     usual_mistakes = {
         "forgets the 32": (
             _forgets_the_offset,
-            "You divide by 1.8 and subtract nothing. 32 °F is 0 °C: take 32 away first.",
+            "Nothing is subtracted. 32 °F is 0 °C: take 32 away first.",
         ),
         "divides first": (
             _divides_first,
-            "You divided before you subtracted. Python does `/` before `-`: put brackets around "
-            "`fahrenheit - 32`.",
+            "You divided before you subtracted: take 32 away first. In one line put brackets "
+            "around `fahrenheit - 32`, because Python does `/` before `-`.",
         ),
         "brackets missing": (
             _without_brackets,
-            "Python divided 32 by 1.8 and subtracted that: it does `/` before `-`. Put brackets "
-            "around `fahrenheit - 32`.",
+            "32 / 1.8 was subtracted: Python does `/` before `-`. Put brackets around "
+            "`fahrenheit - 32`.",
         ),
         "the other way round": (
             _the_other_way,
@@ -90,13 +89,13 @@ class Celsius(Exercise):
         ),
         "prints": (
             _prints,
-            "Your function prints the result and gives nothing back. Write `return` instead of "
+            "Your function prints and gives nothing back. Write `return` instead of "
             "`print`: the check, and every caller, gets what is returned.",
         ),
         "changes its argument": (
             _in_place,
-            "Names that end in `_` change the tensor itself, which still belongs to the caller. "
-            "Use `-` and `/`: they make a new tensor.",
+            "`fahrenheit` has changed, and the tensor belongs to the caller. `-=`, `/=` and names "
+            "that end in `_` write into a tensor; `-` and `/` make a new one.",
         ),
     }
 
@@ -111,9 +110,3 @@ class Celsius(Exercise):
         pairs = tk.tensor([draw.floats(2, 0, 99) for _ in range(2)])
         yield case(pairs[:, :1], label="a column (non-contiguous)")
         yield case(tk.tensor([]), label="no temperatures (empty)")
-
-    def advice(self, *args: Any) -> str | None:
-        (fahrenheit,) = args
-        if fahrenheit.numel() == 0:
-            return "No temperatures in, no temperatures out: the same line does it."
-        return None

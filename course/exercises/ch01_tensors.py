@@ -191,8 +191,8 @@ class LinspaceByHand(Exercise):
         ),
         "rounds the width down": (
             _floor_of_the_width,
-            "`//` rounds the width of a gap down to a whole number, and between whole numbers the "
-            "result stays int64. A gap can be 0.25 wide: divide with `/`.",
+            "The width of a gap is rounded down to a whole number, which is what `//` does. A gap "
+            "can be 0.25 wide: divide with `/`.",
         ),
         "the start is missing": (
             _forgets_the_start,
@@ -200,9 +200,9 @@ class LinspaceByHand(Exercise):
         ),
         "float64 from NumPy": (
             _with_numpy,
-            "The numbers are right and their dtype is float64, NumPy's own: `from_numpy` keeps "
-            "what it is given. Try it with `tk.arange` instead, whose products with a Python "
-            "float are float32.",
+            "The numbers are right, in float64; asked for is float32. NumPy computes in float64, "
+            "and `from_numpy` keeps what it is given. The product of `tk.arange` and a Python "
+            "float is float32.",
         ),
     }
 
@@ -320,7 +320,7 @@ class Checkerboard(Exercise):
         "begins with 1": (
             _begins_with_one,
             "The pattern is there, with zeros and ones exchanged: the corner at the top left "
-            "should be 0. Shift the columns of both assignments by one.",
+            "should be 0. Shift the ones by one column.",
         ),
         "only even rows": (
             _only_even_rows,
@@ -329,13 +329,13 @@ class Checkerboard(Exercise):
         ),
         "stripes": (
             _stripes,
-            "These are stripes: every row is the same, because `:` takes all rows. Fill the even "
-            "and the odd rows in two assignments, with different columns.",
+            "These are stripes: every row is the same. Fill the even and the odd rows in two "
+            "assignments, with different columns.",
         ),
         "floats": (
             _float_board,
-            "The pattern is right, the dtype is not: `tk.zeros` makes float32 unless you ask. "
-            "Give it `dtype=tk.int64`.",
+            "The pattern is right, in float32, which is what `tk.zeros` makes unless you ask. "
+            "Asked for is `dtype=tk.int64`.",
         ),
         "counts on": (
             _counts_on,
@@ -354,8 +354,8 @@ class Checkerboard(Exercise):
         ),
         "stops before the edge": (
             _stops_before_the_edge,
-            "The last row and the last column are still empty. `range(rows - 1)` stops before the "
-            "last row: write `range(rows)`, or let slices do it without a loop.",
+            "The last row and the last column are still empty. A `range` leaves out its end: "
+            "`range(rows)` reaches the last row. Slices do it without a loop.",
         ),
         "columns first": (
             _columns_by_rows,
@@ -702,8 +702,8 @@ class HalfPrecision(Exercise):
         ),
         "sums in float16": (
             _sums_in_float16,
-            "`x.sum()` answers in the dtype of `x`, so the sum is rounded to float16 before your "
-            "cast. Cast first, then add up.",
+            "The sum is rounded to float16 before it becomes float32: `x.sum()` answers in the "
+            "dtype of `x`. Cast first, then add up.",
         ),
         "starts with a whole number": (
             _starts_with_an_int,

@@ -218,18 +218,19 @@ class Brighter(Exercise):
     usual_mistakes = {
         "writes into the photo": (
             _only_the_clamp_is_new,
-            "`pixels += amount` still writes into the photo: for tensors `+=` is `add_`. Write "
-            "`pixels + amount`, which makes a new tensor.",
+            "`amount` is still added to the photo itself: `+=` and `add_` write into the tensor. "
+            "Write `pixels + amount`, which makes a new one.",
         ),
         "min and max of Python": (
             _min_and_max_of_python,
             "Python's `min` and `max` want one answer for the whole tensor. `clamp` compares each "
             "element with the limits.",
+            r"\b(min|max)\(",
         ),
         "the result is lost": (
             _result_thrown_away,
-            "Without the underscore `add` and `clamp` change nothing; they return something new. "
-            "Use what they return.",
+            "The pixels come back as they were. Without the underscore `add` and `clamp` change "
+            "nothing; they return something new: use that.",
         ),
         "no lower limit": (
             _no_lower_limit,
@@ -473,7 +474,8 @@ class BatchProduct(Exercise):
     usual_mistakes = {
         "joined": (
             _joined_products,
-            "`cat` puts the matrices below one another, in two dimensions. `stack` adds a third.",
+            "The products stand below one another, in two dimensions, as `cat` puts them. `stack` "
+            "adds a third.",
         ),
         "always the first": (
             _always_the_first,
@@ -800,11 +802,6 @@ class BlockMeans(Exercise):
         yield case(halves, 2, label="half the memory (float16)")
         yield case(tk.zeros(0), 2, label="no elements (empty)")
 
-    def advice(self, *args: Any) -> str | None:
-        if len(args[0]) == 0:
-            return "No elements are no blocks: the result is an empty vector."
-        return None
-
 
 def ensemble(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
     """The average of several models, and the class that it gives each sample."""
@@ -900,8 +897,8 @@ class Ensemble(Exercise):
     usual_mistakes = {
         "joined": (
             _joined,
-            "`cat` puts the tables below one another: models and samples share one dimension then, "
-            "and the mean takes both. `stack` gives the models a dimension of their own.",
+            "Your average is over models and samples at once: `cat` gives them one dimension. "
+            "`stack` gives the models a dimension of their own, over which the mean goes.",
         ),
         "mean over the samples": (
             _mean_over_samples,

@@ -696,8 +696,8 @@ class ChannelsFirst(Exercise):
     usual_mistakes = {
         "reshaped": (
             _reshaped,
-            "`reshape` gives the right shape and mixes the pixels: it keeps the order in memory. "
-            "To move a dimension, use `permute`.",
+            "The shape is right and the pixels are mixed: `reshape` and `view` keep the order in "
+            "memory. To move a dimension, use `permute`.",
         ),
         "on their side": (
             _photos_on_their_side,
@@ -715,8 +715,8 @@ class ChannelsFirst(Exercise):
         ),
         "rounded down": (
             _rounded,
-            "`//` divides whole numbers and cuts: only 255 survives. Make floats first, then use "
-            "`/`.",
+            "Only 255 survives: what lies below has become 0, as `//` between whole numbers makes "
+            "it. Make floats first, then use `/`.",
         ),
         "the channels in front": (
             _channels_in_front,
@@ -823,15 +823,16 @@ class WithoutBatch(Exercise):
         ),
         "the batch stays": (
             _keeps_the_batch,
-            "A slice keeps its dimension, with size 1. A whole number as index removes it.",
+            "The batch dimension is still there. A slice keeps it, with size 1; a whole number as "
+            "index removes it.",
         ),
         "one more": (
             _one_more,
-            "`unsqueeze` adds a dimension. The one that takes one away is `squeeze`.",
+            "There is one more dimension now. `unsqueeze` adds one, `squeeze` takes one away.",
         ),
         "flat": (
             _everything_flat,
-            "`flatten` removes all dimensions but one. Only the batch should go.",
+            "Your result has one dimension. Only that of the batch should go.",
         ),
     }
 

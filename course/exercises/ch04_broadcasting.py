@@ -222,7 +222,8 @@ class MultiplicationTable(Exercise):
         ),
         "one too few": (
             _without_the_last,
-            "`arange` stops before its end: to include `n`, the end is `n + 1`.",
+            "The last row and column are missing. `arange` stops before its end: to include `n`, "
+            "the end is `n + 1`.",
         ),
         "only the squares": (
             _only_the_squares,
@@ -235,7 +236,8 @@ class MultiplicationTable(Exercise):
         ),
         "one number": (
             _one_number,
-            "`@` of two vectors adds the products up. Use `*` between a column and a row.",
+            "The products are added up to one number, as `@` of two vectors does it. Use `*` "
+            "between a column and a row.",
         ),
     }
 
@@ -446,7 +448,8 @@ class TopScores(Exercise):
         ),
         "where exchanged": (
             _where_exchanged,
-            "`where` takes its second argument where the condition is True. Yours are exchanged.",
+            "Your second result keeps the scores that did not pass. `where` takes its second "
+            "argument where the condition is True.",
         ),
         "the mask itself": (
             _the_mask,
@@ -616,8 +619,8 @@ class OneHot(Exercise):
     usual_mistakes = {
         "every label in every row": (
             _every_column,
-            "`rows[:, labels]` takes these columns in every row. Name the row that belongs to each "
-            "label: two index tensors are read in pairs.",
+            "Each row has a 1 for every label: `rows[:, labels]` takes these columns in every row. "
+            "Name the row that belongs to each label: two index tensors are read in pairs.",
         ),
         "whole rows": (
             _whole_rows,
@@ -634,7 +637,7 @@ class OneHot(Exercise):
         ),
         "turned": (
             _turned,
-            "Each label should have a row; yours has a column. Leave out the transpose.",
+            "Each label should have a row; yours has a column: rows and columns are exchanged.",
         ),
     }
 
@@ -723,7 +726,8 @@ class Cleaned(Exercise):
     usual_mistakes = {
         "into the readings": (
             _into_the_readings,
-            "You write into the readings themselves, which belong to the caller. Keep the clone.",
+            "You write into the readings themselves, which belong to the caller. Write into a "
+            "clone.",
         ),
         "the mean of all": (
             _mean_of_all,
@@ -735,7 +739,8 @@ class Cleaned(Exercise):
         ),
         "left out": (
             _left_out,
-            "You leave the faulty readings out, so the shape changes. Replace them in place.",
+            "You leave the faulty readings out, so the shape changes. Keep their places and "
+            "replace the numbers.",
         ),
         "the good ones": (
             _the_good_ones_replaced,

@@ -281,6 +281,7 @@ class LinearGradients(Exercise):
             _without_backward,
             "The loss is right, the gradients are None: nobody asked for them. Call "
             "`loss.backward()`.",
+            r"^(?!(?s:.*)backward\()",
         ),
     }
 
@@ -458,10 +459,16 @@ class LostGradient(Exercise):
             "This is the gradient of the mean: every slope is divided by the number of elements. "
             "Take the sum.",
         ),
+        "still cast": (
+            _cast_after_asking,
+            "The gradient is None: gradients are kept by leaves, and what a cast gives is none. "
+            "Name float64 where the tensor is made.",
+            r"\.(double|to)\(",
+        ),
         "the cubes": (
             _the_cubes,
-            "These are the cubes. Asked for is their gradient, which backward leaves in `.grad` of "
-            "the leaf.",
+            "These are the cubes. Asked for is the gradient of their sum, which backward leaves in "
+            "`.grad` of the leaf.",
         ),
     }
 
@@ -476,12 +483,6 @@ class LostGradient(Exercise):
         yield case([round(one + 0.001, 3)], label="a single number (size 1)")
         yield case([draw.integer(1, 9), -draw.integer(1, 9)], label="whole numbers (int)")
         yield case([], label="no numbers (empty)")
-
-    def advice(self, *args: Any) -> str | None:
-        return (
-            "Where it is None: is `x` the leaf itself, did you call `backward()`, and do you "
-            "return `x.grad`? Where only the last digits differ: was it float64 from the start?"
-        )
 
 
 def tanh_gradient(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:

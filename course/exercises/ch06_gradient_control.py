@@ -147,18 +147,20 @@ class ForgottenZero(Exercise):
     usual_mistakes = {
         "still not cleared": (
             _never_cleared,
-            "The gradient of every step is still added to those before it. Clear `w.grad` in each "
-            "step.",
+            "The gradient of every step is still added to those before it. Set `w.grad` to None in "
+            "each step.",
         ),
         "cleared too early": (
             _cleared_too_early,
-            "You clear the gradient between `backward` and the update, so the update moves by 0. "
-            "Clear before `backward`, or after the update.",
+            "The slope stays at 0. A gradient that is cleared between `backward` and the update "
+            "moves nothing: clear before `backward`, or after the update.",
+            r"zero|grad =",
         ),
         "begins again": (
             _begins_again,
             "You make a new `w` in each step, at 0, so only the last step counts. Keep the tensor "
             "and clear its gradient.",
+            r"for (?s:.*)w = tk",
         ),
         "now and then": (
             _cleared_now_and_then,
@@ -168,11 +170,13 @@ class ForgottenZero(Exercise):
             _a_new_result,
             "`w = w - ...` makes a new tensor, the result of an operation; it has no `.grad`. Keep "
             "the update as it was: `w -= ...` inside `no_grad` writes into the leaf.",
+            r"w = w - ",
         ),
         "a new constant": (
             _a_new_constant,
             "`w = w - ...` inside `no_grad` makes a new tensor that does not require grad. Keep "
             "the update as it was: `w -= ...` writes into the leaf.",
+            r"w = w - ",
         ),
         "zeroed before there is one": (
             _zeroed_before_there_is_one,
@@ -183,6 +187,7 @@ class ForgottenZero(Exercise):
             _set_to_a_number,
             "A gradient is a tensor or None, not a number: `w.grad = None`, or `w.grad.zero_()` "
             "once there is one.",
+            r"\.grad = ",
         ),
         "uphill": (
             _uphill,
@@ -291,7 +296,7 @@ class SgdStep(Exercise):
 
     **Output:** nothing. Each parameter is changed *in place*, by minus `lr` times its gradient. It
     stays the same tensor, stays a leaf, and still requires grad. Where the gradient is None the
-    parameter stays as it is, and the gradients stay as they are. Never write through `.data`.
+    parameter stays as it is, and the gradients stay as they are. Do without `.data`.
 
     ```python
     w = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -306,9 +311,9 @@ class SgdStep(Exercise):
     changes_arguments = True
     rules = (
         Rule(
-            "never write through `.data`",
-            "`.data` writes past the version count. Write into the parameter itself, inside "
-            "`with tk.no_grad():`.",
+            "do without `.data`",
+            "What is written through `.data` is not counted as a version. Write into the parameter "
+            "itself, inside `with tk.no_grad():`.",
             refuses=(".data",),
         ),
     )
@@ -322,23 +327,24 @@ class SgdStep(Exercise):
     usual_mistakes = {
         "new names": (
             _new_names,
-            "Nothing has changed: `p = p - ...` makes a new tensor and forgets it. Write into the "
-            "parameter with `-=`.",
+            "No parameter has changed. `p = p - ...` makes a new tensor and puts the name `p` on "
+            "that one; `p -= ...` writes into the parameter.",
         ),
         "new names, None too": (
             _new_names_and_none,
-            "Nothing has changed: `p = p - ...` makes a new tensor and forgets it. Write into the "
-            "parameter with `-=`, and skip those whose gradient is None.",
+            "No parameter has changed. `p = p - ...` makes a new tensor and puts the name `p` on "
+            "that one; `p -= ...` writes into the parameter. Skip those whose gradient is None.",
         ),
         "their own gradients": (
             _their_own_gradients,
-            "You use `p.grad`. The gradients of this step are those in the list `gradients`; go "
-            "through both lists with `zip`.",
+            "You use `.grad` of the parameters. The gradients of this step are those in the list "
+            "`gradients`; go through both lists with `zip`.",
         ),
         "ends at None": (
             _ends_at_none,
-            "`return` ends the whole function at the first None. Skip that parameter only: "
-            "`if g is not None:` around the update, or `continue`.",
+            "After the first None nothing moves any more: `return` and `break` end more than one "
+            "round. Skip that parameter only: `if g is not None:` around the update, or "
+            "`continue`.",
         ),
         "other tensors in the list": (
             _in_the_list,
@@ -694,8 +700,8 @@ class TrainOnly(Exercise):
         ),
         "detached": (
             _detached_copies,
-            "`detach` gives other tensors; the model still holds the old ones, which require grad. "
-            "`requires_grad_(False)` freezes the tensor itself.",
+            "The names are right, and the model's own tensors still require grad: `detach` gives "
+            "other tensors. `requires_grad_(False)` freezes the tensor itself.",
         ),
         "the wrong ones": (
             _the_named_frozen,
@@ -704,7 +710,7 @@ class TrainOnly(Exercise):
         ),
         "nothing set": (
             _compared,
-            "The names are right, and no parameter has changed. `==` only compares: set it with "
+            "The names are right, and no parameter has changed: set it with "
             "`p.requires_grad_(...)`.",
         ),
         "the names as they came": (

@@ -12,7 +12,7 @@ from typing import Any, no_type_check
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
-from course.notebook.rules import LOOP, Rule
+from course.notebook.rules import GRADIENT_IN_LOOP, Rule
 
 
 def second_derivative(coefficients: list[float], x: float) -> float:
@@ -97,8 +97,8 @@ class SecondDerivative(Exercise):
         ),
         "both added": (
             _both_added,
-            "`.grad` holds the first and the second derivative added up: backward accumulates. Use "
-            "`tk.autograd.grad`, which returns a gradient and stores nothing.",
+            "These are the first and the second derivative added up: backward accumulates in "
+            "`.grad`. `tk.autograd.grad` returns a gradient and stores nothing.",
         ),
         "powers from 1": (
             _powers_from_one,
@@ -106,8 +106,8 @@ class SecondDerivative(Exercise):
         ),
         "without the graph": (
             _without_the_graph,
-            "The slope has no history, so it cannot be differentiated. Ask for it with "
-            "`create_graph=True`.",
+            "The slope has no history, so it cannot be differentiated. `create_graph=True` belongs "
+            "into the call that computes the slope.",
         ),
     }
 
@@ -216,6 +216,7 @@ class GradientPenalty(Exercise):
             _slope_asked_afterwards,
             "`requires_grad_()` makes the slope a new leaf: backward ends there, and `w.grad` "
             "stays None. The slope must be recorded while it is computed: `create_graph=True`.",
+            r"^(?!(?s:.*)create_graph=True)(?s:.*)(requires_grad_\((?s:.*)){3}|slope.requires_grad",
         ),
         "of the model": (
             _of_the_model,
@@ -232,7 +233,7 @@ class GradientPenalty(Exercise):
         ),
         "accumulated": (
             _accumulated,
-            "In `w.grad` the gradient of the model has been added: backward accumulates. Use "
+            "The gradient of the model has been added: backward accumulates in `w.grad`. Use "
             "`tk.autograd.grad` for the slope.",
         ),
     }
@@ -320,13 +321,13 @@ class SigmoidGradient(Exercise):
     usual_mistakes = {
         "detached": (
             _detached,
-            "The gradient is right, and its slope with respect to `out` is lost: you detached it. "
-            "Use `out` as it comes.",
+            "The gradient is right, and its slope with respect to `out` is lost, as after "
+            "`detach`. Use `out` as it comes.",
         ),
         "not recorded": (
             _without_recording,
-            "The numbers are right, and nothing was recorded: the result cannot be differentiated. "
-            "Leave out `no_grad`.",
+            "The numbers are right, and nothing was recorded, as inside `no_grad`: the result "
+            "cannot be differentiated. Compute with the tensors as they come.",
         ),
         "without upstream": (
             _without_upstream,
@@ -545,7 +546,8 @@ class HessianRows(Exercise):
         "a list": (_a_list, "The rows are right, in a list. `tk.stack` makes a matrix of them."),
         "the graph is gone": (
             _graph_not_kept,
-            "After the first row the graph is freed. Keep it: `retain_graph=True`.",
+            "After the first row the graph is freed. `retain_graph=True` in the call that computes "
+            "a row keeps it.",
         ),
     }
 
@@ -650,7 +652,7 @@ class HessianVector(Exercise):
         Rule(
             "without the Hessian",
             "The whole matrix is not needed: differentiate the one number `gradient @ v`.",
-            refuses=(LOOP, "hessian", "jacobian", "hvp", "vhp", "stack", "diag"),
+            refuses=(GRADIENT_IN_LOOP, "hessian", "jacobian", "hvp", "vhp", "stack", "diag"),
         ),
         Rule(
             "one more walk back",
@@ -686,8 +688,8 @@ class HessianVector(Exercise):
         ),
         "not recorded": (
             _graph_not_recorded,
-            "The gradient has no history, so it cannot be differentiated. Ask for it with "
-            "`create_graph=True`.",
+            "The gradient has no history, so it cannot be differentiated. `create_graph=True` "
+            "belongs into the call that computes the gradient.",
         ),
     }
 

@@ -14,6 +14,7 @@ from typing import Any, no_type_check
 import numpy as np
 
 import tensorkit as tk
+from course.notebook.compare import kind
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
 from course.notebook.rules import Rule
@@ -246,7 +247,8 @@ class AnyDevice(Exercise):
 
     The function below worked for years, until somebody gave it a tensor on a GPU. Do the same in a
     new cell, as in the second example, and read the error. Then repair the function so that it
-    works on every device, and so that `x` stays where it is: nothing as large as `x` is moved.
+    works on every device, without `.cpu()`, `.numpy()` or `.tolist()`: `x` is large, and stays
+    where it is.
 
     **Input:** `x`, a float tensor of any dtype, of shape `[rows, columns]` with at least one row
     and column, on any device.
@@ -263,8 +265,8 @@ class AnyDevice(Exercise):
 
     rules = (
         Rule(
-            "`x` stays where it is",
-            "The large `x` goes to the CPU and back. Make the small constant where `x` is: "
+            "without `.cpu()`, `.numpy()` or `.tolist()`",
+            "These bring numbers to the CPU. Make the small constant where `x` is: "
             "`device=x.device`.",
             refuses=("cpu", "numpy", "tolist", '.to("cpu")'),
         ),
@@ -517,8 +519,8 @@ class ToDevice(Exercise):
         with some_cuda():
             elsewhere = "cpu" if device == "cuda" else "cuda"
             given = to_device(batch, elsewhere)
-            returned = _told(answer(given, device))
-            return {"returned": returned, "the batch that was given": _told(given)}
+            returned = _written(answer(given, device))
+            return {"returned": returned, "the batch that was given": _written(given)}
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         batch, device = args
@@ -541,17 +543,23 @@ def _typed(batch: Any, device: str, show: Callable[[Any], str]) -> str:
     return show(batch)
 
 
-def _told(value: Any) -> Any:
-    """A tensor as its device and its numbers, a tuple named as one, texts in quotes."""
+def _written(value: Any) -> str:
+    """The structure as text, with the numbers and the device of each tensor.
+
+    Another object is named by its kind in angle brackets: its own text may say anything.
+    """
     if isinstance(value, tk.Tensor):
-        return f"{value.tolist()} on {value.device}"
+        return f"tensor({value.tolist()}, device='{value.device}')"
     if isinstance(value, dict):
-        return {_told(key): _told(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return {"a tuple of": [_told(each) for each in value]}
-    if isinstance(value, list):
-        return [_told(each) for each in value]
-    return repr(value) if isinstance(value, str) else value
+        pairs = (f"{_written(key)}: {_written(each)}" for key, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(map(_written, value))
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    is_known = value is None or isinstance(value, (bool, int, float, str))
+    return repr(value) if is_known else f"<{kind(value)}>"
 
 
 def mean_loss(batches: list[tk.Tensor]) -> float:

@@ -6,7 +6,7 @@ the definition that ties them together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, no_type_check
 
 import tensorkit as tk
@@ -144,13 +144,13 @@ class TrainedLine(Exercise):
         ),
         "never cleared": (
             _line_never_cleared,
-            "The gradients of earlier steps are still there and are added. Call "
-            "`optimizer.zero_grad()` before `backward`.",
+            "The gradients of earlier steps are still there and are added. "
+            "`optimizer.zero_grad()` clears them, before `backward` in every step.",
         ),
         "the line stays": (
             _line_stays,
-            "The line stays at 0: when the optimizer makes its step there is no gradient. Call "
-            "`zero_grad()` before `backward` and `step()` after it.",
+            "The line stays at 0: the optimizer makes no step, or finds no gradient. First "
+            "`zero_grad()`, then `backward()`, then `step()`, in every round.",
         ),
         "one step late": (
             _one_step_late,
@@ -408,11 +408,11 @@ class ShuffledApart(Exercise):
         """What holds of the batches, in whatever order they are."""
         x, y, size, seed = args
         found = answer(*args)
-        if found is None:
-            return None
-        batches = [tuple(it) for it in found]
+        if not isinstance(found, list | tuple):
+            return found
+        batches = [it if isinstance(it, list | tuple) else () for it in found]
         is_pairs = all(len(it) == 2 and _sizes(it) == 1 for it in batches)
-        seen: dict[str, Any] = {"pairs of inputs and labels": is_pairs}
+        seen = Seen({"a list of pairs `(inputs, labels)`, one for each batch": is_pairs})
         if not is_pairs:
             return seen
         given, of_rows = x.tolist(), dict(zip(map(tuple, x.tolist()), y.tolist(), strict=True))
@@ -428,16 +428,13 @@ class ShuffledApart(Exercise):
             seen["another seed gives another order"] = rows != _rows(answer(x, y, size, seed + 1))
         return seen
 
-    def advice(self, *args: Any) -> str | None:
-        return "It should be a list of pairs `(inputs, labels)`, one for each batch: look at yours."
-
 
 def _rows(batches: Any) -> list[Any]:
     """The inputs of all batches, row by row."""
     return [row for inputs, _ in batches for row in inputs.tolist()]
 
 
-def _sizes(pair: tuple[Any, ...]) -> int:
+def _sizes(pair: Sequence[Any]) -> int:
     """How many different first sizes these tensors have; 0 if one of them has none."""
     if not all(isinstance(it, tk.Tensor) and it.ndim for it in pair):
         return 0
@@ -643,7 +640,7 @@ class CrossEntropyByHand(Exercise):
     def advice(self, *args: Any) -> str | None:
         logits, _ = args
         if logits.abs().max().item() > 100:
-            return "Print your `exp`: what becomes of it for scores like these?"
+            return "Print what your `exp` gives: what becomes of it for scores like these?"
         return None
 
 

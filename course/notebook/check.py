@@ -12,7 +12,6 @@ import math
 import os
 import re
 import sys
-import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +21,9 @@ from typing import Any
 import tensorkit as tk
 from course.notebook import answer, compare, history, record
 from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
-from course.notebook.quiet import NotAllowed
+from course.notebook.quiet import ASKS, NotAllowed
 from course.notebook.report import Report, Row
+from course.notebook.rules import parsed
 from course.notebook.runner import Budget, Outcome, run_case
 from course.notebook.slips import first_slip
 from course.notebook.state import random_state, sentence, set_random_state
@@ -71,11 +71,11 @@ def judge(
     if may_be_typed_off:
         share = 0.0
     is_wrong = not all(trial.is_passed for trial in counting)
-    mistake = _recognised(exercise, tried, seed, seconds / 5) if is_wrong else None
+    mistake = _recognised(exercise, tried, seed, seconds / 5, source) if is_wrong else None
     slip = None
     if is_wrong and not mistake and source:
         failed = next(trial for trial in counting if not trial.is_passed)
-        slip = first_slip(source, failed.mine)
+        slip = first_slip(source, failed.mine, failed.right)
     if is_wrong and not (mistake or slip):
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
@@ -269,29 +269,36 @@ def _right(exercise: Exercise, case: Case) -> Outcome:
 
 
 def _recognised(
-    exercise: Exercise, tried: list[Trial], seed: object, seconds: float
+    exercise: Exercise, tried: list[Trial], seed: object, seconds: float, source: str | None
 ) -> Mistake | None:
     """The usual mistake with which the answer agrees wherever that differs from a right answer.
 
     At least two such cases are needed, and the first failure, which is shown in full, is one of
-    them. Of several mistakes the one that explains most is named.
+    them. Of several mistakes the one that explains most is named. What a mistake says of the code
+    is looked up in the source.
     """
+    tree = parsed(source)
+    code = "" if tree is None else ast.unparse(tree)  # without comments
     first = next(n for n, it in enumerate(tried) if it.case.weight and not it.is_passed)
     found: list[tuple[int, Mistake]] = []
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
+        if code and not re.search(mistake.code, code):
+            continue
         again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
         theirs = list(itertools.islice(again, first + 1))
         # most are told apart by the first failure alone
         if theirs[first].is_passed or not tried[first].mine.agrees_with(theirs[first].mine):
             continue
         theirs += again
-        telling = [
-            (own.mine, its.mine)
-            for own, its in zip(tried, theirs, strict=True)
-            if not its.is_passed
-        ]
+        pairs = list(zip(tried, theirs, strict=True))
+        telling = [(own.mine, wrong.mine) for own, wrong in pairs if not wrong.is_passed]
         if len(telling) >= 2 and _err_alike(telling):
+            # an exception tells little: then they agree in all cases
+            if all(wrong.ended == "raised" for _, wrong in telling) and not all(
+                own.mine.agrees_with(wrong.mine) for own, wrong in pairs
+            ):
+                continue
             found.append((len(telling), mistake))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -301,12 +308,17 @@ def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
 
     A mistake that prints is not that of an answer that prints nothing.
     """
-    if not all(mine.agrees_with(its) for mine, its in telling):
+    if not all(mine.agrees_with(wrong) for mine, wrong in telling):
         return False
-    if any(its.printed.strip() and not mine.printed.strip() for mine, its in telling):
+    if any(wrong.printed.strip() and not mine.printed.strip() for mine, wrong in telling):
         return False
-    said = [[re.sub(r"\d+", "", it.message[0]) for it in pair] for pair in telling]
-    return any(its.ended == "returned" for _, its in telling) or all(a == b for a, b in said)
+    if any(wrong.ended == "returned" for _, wrong in telling):
+        return True
+    return all(_without_numbers(mine) == _without_numbers(wrong) for mine, wrong in telling)
+
+
+def _without_numbers(outcome: Outcome) -> str:
+    return re.sub(r"\d+", "", outcome.message[0])
 
 
 # Words
@@ -337,7 +349,7 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
         int: "a number, without quotes",
         list: "a list in brackets, such as `[2, 3]`, without quotes",
     }
-    kinds = {float: int, tuple: list}
+    kinds = {float: int, tuple: list, tk.Size: list}
     mine, its = (kinds.get(type(value), type(value)) for value in (predicted, right))
     if mine is its or its not in written:
         return None
@@ -371,9 +383,7 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
         return f"It changes {which}, which still belongs to the caller. {_work_on(values)}"
     found = compare.difference(mine.value, right.value)
     if mine.value is None and right.value is not None:
-        found = "It is None. A function gives None where it ends without `return` and a value."
-        if _returns_nothing(source, exercise.name):
-            found = "It is None: is a `return` missing?"
+        found = f"It is None: {_why_none(source, exercise.name)}"
     if isinstance(right.value, bool | int | float | str) and isinstance(
         mine.value, type(right.value)
     ):
@@ -394,10 +404,13 @@ def _about_stop(exercise: Exercise, mine: Outcome, seconds: float, source: str) 
     """What to do where the answer was not allowed to go on."""
     if mine.ended == "timed out":
         stopped = f"It did not end within {seconds:g} seconds and was stopped."
-        if re.search(r"\bwhile\b", source):
+        tree = parsed(source)
+        if tree and any(isinstance(node, ast.While) for node in ast.walk(tree)):
             return f"{stopped} Does the condition of the `while` ever become false?"
         return f"{stopped} Print something in each step, and see which step comes again and again."
     if isinstance(mine.error, NotAllowed):
+        if mine.message[0] == ASKS:
+            return "Leave `input()` out; the call above shows which arguments arrive."
         return f'`hint("{exercise.id}")` in a new cell says how to begin without it.'
     if isinstance(mine.error, SystemExit):
         return "This ends the whole program (`SystemExit`). A function ends with `return`."
@@ -410,31 +423,48 @@ def _about_stop(exercise: Exercise, mine: Outcome, seconds: float, source: str) 
 
 
 def _unless_there(advice: str | None, source: str) -> str | None:
-    """Advice, unless a call or an option that it names stands in the answer already."""
-    named = re.findall(r"\.\w+_?\((?=\))|\w+=True", advice or "")
-    return None if any(each in source.replace(" ", "") for each in named) else advice
+    """Advice, if it is true of this source.
+
+    A call or an option that it recommends does not stand in the answer already, and what it calls
+    "your `exp`" does.
+    """
+    recommended = re.findall(r"\.\w+_?\((?=\))|\w+=True", advice or "")
+    if any(each in source.replace(" ", "") for each in recommended):
+        return None
+    assumed = re.findall(r"[Yy]our `(\w+)`", advice or "")
+    return advice if all(re.search(rf"\b{each}\b", source) for each in assumed) else None
 
 
-def _returns_nothing(source: str, name: str) -> bool:
-    """Whether a function is in the source, and nowhere in it a `return` with a value."""
-    try:
-        nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    is_there = any(isinstance(node, ast.FunctionDef) and node.name == name for node in nodes)
-    return is_there and not any(isinstance(node, ast.Return) and node.value for node in nodes)
+def _why_none(source: str, name: str) -> str:
+    """Where the None comes from that a function with this source gave."""
+    function = next(
+        (
+            node
+            for node in ast.walk(parsed(source) or ast.Module([], []))
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        ),
+        None,
+    )
+    if function is None:
+        return "a function gives None where it ends without `return` and a value."
+    returned = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+    if not returned:
+        return "is a `return` missing?"
+    if isinstance(function.body[-1], ast.Return):
+        return "print what stands behind `return` before it is returned."
+    return "either what stands behind `return` is None, or the function ends before it comes there."
 
 
 _LOOK_AT = {
     "'ellipsis'": "A gap is still open, here or above: put something in place of every `...`.",
     "NoneType": (
-        "Something in this line is None. A function without `return` gives None, and so does "
+        "Something that is used here is None. A function without `return` gives None, and so does "
         "`.grad` as long as no backward came by."
     ),
     "'tuple' object does not support item assignment": (
         "A tuple cannot be changed: work on `list(...)` of it, and make a `tuple(...)` at the end."
     ),
-    "can't multiply sequence|can only concatenate|operand type.*'(tuple|list)'": (
+    "can't multiply sequence|can only concatenate (tuple|list)|operand type.*'(tuple|list)'": (
         "Tuples and lists do not compute element by element. Go through them in a loop; `zip` goes "
         "through two at once."
     ),
@@ -444,24 +474,27 @@ _LOOK_AT = {
     ),
     "is not part of": "Do it with what this chapter and those before it have shown.",
     "values to unpack": (
-        "How many values come at a time? A loop over a dictionary gives its keys alone; `.items()` "
-        "gives pairs."
+        "How many values come at a time, and how many names are there for them? A loop over a "
+        "dictionary gives keys alone; `.items()` gives pairs."
     ),
     "^(Name|UnboundLocal)Error": (
         "Is the name spelled as where you made it, and made before this line runs?"
     ),
+    r"^TypeError.*(takes|missing|unexpected|multiple values).*\bargument": (
+        "Compare this call with what the function takes: how many arguments, and under which names?"
+    ),
     "^TypeError.*argument": (
-        "Print the arguments of this call just before it: one of them is of another kind."
+        "Print the arguments of this call just before it: is each of the kind that it should be?"
     ),
     "^AttributeError": (
         "Is the name behind the dot spelled as in the text, and does it belong to what stands "
         "before the dot?"
     ),
-    "^ZeroDivisionError": "Which of these arguments makes the divisor 0?",
+    "^ZeroDivisionError": "What makes the divisor 0 in this case?",
     r"^Index\w*Error": (
         "How many entries are there in this case, and which index does the line ask for?"
     ),
-    "^KeyError": "Compare with the call above: this key is not there. What should happen then?",
+    "^KeyError": "Print the keys of the dictionary just before this line: this one is not there.",
     "": "Make this call yourself in a new cell and take the line apart, piece by piece.",
 }
 """What to look at first, by a piece of the exception's class and message; the first that fits."""

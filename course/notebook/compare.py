@@ -184,15 +184,31 @@ _SHORT = _Short()
 
 def _tensors(got: Any, expected: tk.Tensor) -> str | None:
     if isinstance(got, np.ndarray):
-        return "It is a NumPy array; expected is a tensor: `tk.from_numpy(...)` makes one of it."
+        return f"It is a NumPy array; expected is a tensor{_made_by(got, tk.from_numpy)}."
     if not isinstance(got, tk.Tensor):
-        wrap = ": `tk.tensor(...)` makes one of it" if isinstance(got, list | tuple | float) else ""
-        return f"It is {kind(got)}; expected is a tensor{wrap}."
+        is_sequence = isinstance(got, list | tuple)
+        has_tensors = is_sequence and any(isinstance(entry, tk.Tensor) for entry in got)
+        made = _made_by(got, tk.stack if has_tensors else tk.tensor)
+        return f"It is {kind(got)}; expected is a tensor{made}."
     if tuple(got.shape) != tuple(expected.shape):
         return f"Its shape is {list(got.shape)}; expected is {list(expected.shape)}."
     if got.dtype != expected.dtype:
         return f"Its dtype is {got.dtype}; expected is {expected.dtype}."
     return _elements(got.detach().cpu().numpy(), expected.detach().cpu().numpy())
+
+
+def _made_by(got: Any, function: Callable[[Any], tk.Tensor]) -> str:
+    """What makes a tensor of this value, if it does."""
+    if not isinstance(got, np.ndarray | list | tuple | float) or len(show(got)) >= SHOWN:
+        return ""
+    entries = got if isinstance(got, list | tuple) else ()
+    if any(isinstance(entry, tk.Tensor) and entry.numel() > MOST_PRINTED for entry in entries):
+        return ""  # a copy of them may be larger than memory
+    try:
+        function(got)
+    except Exception:  # a list of words, say
+        return ""
+    return f": `tk.{function.__name__}(...)` makes one of it"
 
 
 def _arrays(got: Any, expected: np.ndarray) -> str | None:
@@ -297,14 +313,15 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
         return _unseen(got, expected)
     if not isinstance(got, Mapping):
         return f"It is {kind(got)}; expected is a dictionary."
+    is_looked_at = isinstance(expected, Seen)  # then a missing entry follows from another one
     missing = [key for key in expected if key not in got]
-    if missing:
+    if missing and not is_looked_at:
         return f"The entry {show(missing[0], 80)} is missing."
     for key, value in expected.items():
-        found = difference(got[key], value)
+        found = difference(got.get(key, value), value)
         if found is not None:
             return _within(str(key), found)
-    return None
+    return f"There is no {missing[0]}." if missing else None
 
 
 def _unseen(got: Any, expected: Seen) -> str:

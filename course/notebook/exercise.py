@@ -122,11 +122,16 @@ class Draw:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer that learners give: its name, an implementation, the message that helps."""
+    """A wrong answer that learners give: its name, an implementation, the message that helps.
+
+    code: a regular expression that is found in the text of an answer with this mistake, where other
+    mistakes show the same values.
+    """
 
     name: str
     answer: Any
     message: str
+    code: str = ""
 
 
 class Exercise:
@@ -138,7 +143,8 @@ class Exercise:
 
     # what an author writes in the class body
     hints: ClassVar[tuple[str, ...]] = ()
-    usual_mistakes: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    usual_mistakes: ClassVar[Mapping[str, tuple[Any, str] | tuple[Any, str, str]]] = {}
+    """By name: the wrong answer, the message and, where values do not tell, `Mistake.code`."""
     imports: ClassVar[str] = ""
     """What the answer needs of the chapter's first cell, beyond `tk` and `np`."""
     changes_arguments: ClassVar[bool] = False
@@ -245,7 +251,10 @@ class Exercise:
 
     def mistakes(self) -> list[Mistake]:
         """The usual mistakes, each as an answer that can be run."""
-        return [Mistake(n, self._mistaken(a), text) for n, (a, text) in self.usual_mistakes.items()]
+        return [
+            Mistake(name, self._mistaken(answer), *words)
+            for name, (answer, *words) in self.usual_mistakes.items()
+        ]
 
     def _mistaken(self, answer: Any) -> Any:
         return answer

@@ -19,6 +19,7 @@ LONGEST = 100_000
 """Characters of an answer that is read."""
 
 LOOP, LAUNCH = "a loop", "a launch"
+GRADIENT_IN_LOOP = "a gradient in a loop"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Rule:
 
     needs: names of which the answer calls one, or `LOOP`, or `LAUNCH`, a call of something that is
     indexed, such as `kernel[blocks, threads](x)`. refuses: names that it does not use, such
-    as "hessian", ".data" or `.to("cpu")`.
+    as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`.
     """
 
     words: str
@@ -66,6 +67,9 @@ def _used(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, _LOOPS):
             yield LOOP
+            calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+            if any(_called(call) in ("grad", "backward") for call in calls):
+                yield GRADIENT_IN_LOOP
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
         elif isinstance(node, ast.Call):
@@ -86,11 +90,11 @@ def _called(node: ast.Call) -> str:
 def _calls_others(tree: ast.AST) -> bool:
     """Whether a function is called by a name that the answer does not define itself."""
     nodes = list(ast.walk(tree))
-    own = {it.name for it in nodes if isinstance(it, ast.FunctionDef | ast.ClassDef)}
-    own |= {it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)}
-    own |= {it.arg for it in nodes if isinstance(it, ast.arg)}
-    own |= {(it.asname or it.name) for it in nodes if isinstance(it, ast.alias)}
-    called = {
-        it.func.id for it in nodes if isinstance(it, ast.Call) and isinstance(it.func, ast.Name)
-    }
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {(node.asname or node.name) for node in nodes if isinstance(node, ast.alias)}
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    called = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
     return not called <= own | set(dir(builtins))

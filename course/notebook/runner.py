@@ -116,7 +116,7 @@ def changed(arguments: list[Any], untouched: Case) -> list[int]:
 
 def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:
     """The calls that an answer must do without; usual mistakes may build on a right answer."""
-    is_ours = any(answer is it for it, _ in exercise.usual_mistakes.values())
+    is_ours = any(answer is mistake[0] for mistake in exercise.usual_mistakes.values())
     return () if is_ours else exercise.without
 
 

@@ -7,7 +7,9 @@ tree shows it, and, if that does not settle it, where the error or the value fit
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,34 +27,46 @@ class Slip:
     sentence: str
 
 
-def first_slip(source: str, mine: Outcome) -> Slip | None:
+def first_slip(source: str, mine: Outcome, right: Outcome) -> Slip | None:
     """The first slip in the answer's text that may explain what it did; None if there is none."""
     tree = parsed(source)
     if tree is None:
         return None
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    looked_at = Looked(tree, parents, mine)
-    return next((slip for look in _LOOKS for slip in look(looked_at)), None)
+    answer = Looked(tree, parents, textwrap.dedent(source).splitlines(), mine, right)
+    return next((slip for look in _LOOKS for slip in look(answer)), None)
 
 
 @dataclass(frozen=True)
 class Looked:
-    """The tree of an answer, the parent of each node, and what the answer did."""
+    """The tree of an answer, the parent of each node, the lines, what it and a right one did."""
 
     tree: ast.AST
     parents: dict[ast.AST, ast.AST]
+    lines: list[str]
     mine: Outcome
+    right: Outcome
 
     def nodes(self, kind: type[ast.AST]) -> Iterator[Any]:
         """The nodes of this kind in the order of the text."""
-        found = [it for it in ast.walk(self.tree) if isinstance(it, kind)]
-        return iter(sorted(found, key=lambda it: (getattr(it, "lineno", 0), -len(ast.dump(it)))))
+        found = [node for node in ast.walk(self.tree) if isinstance(node, kind)]
+        return iter(sorted(found, key=lambda node: (getattr(node, "lineno", 0), -_length(node))))
 
     def said(self, pattern: str) -> bool:
         """Whether the answer raised an exception whose class and message have this in them."""
         error = self.mine.error
         text = f"{type(error).__name__}: {self.mine.message[0]}"
         return error is not None and re.search(pattern, text) is not None
+
+    def raised_in(self, node: ast.expr) -> bool:
+        """Whether this part of the code stands in the line that raised, if that is known."""
+        line = self.mine.where.partition(": ")[2].strip()
+        own = self.lines[node.lineno - 1 : node.end_lineno]
+        return not line or line in [each.strip() for each in own]
+
+
+def _length(node: ast.AST) -> int:
+    return len(ast.dump(node))
 
 
 def _is_method(name: str) -> bool:
@@ -70,65 +84,76 @@ def _root(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-_NO_TENSORS = ("tk", "np", "math", "F", "nn", "self")
+def _as_call(node: ast.Attribute) -> str:
+    """A method as it is called: `x.item()`, and `x.reshape(...)` where it takes arguments."""
+    _, *parameters = inspect.signature(getattr(tk.Tensor, node.attr)).parameters.values()
+    takes = any(
+        each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters
+    )
+    return f"{ast.unparse(node)}({'...' if takes else ''})"
+
+
+_NO_TENSORS = ("tk", "np", "math", "F", "nn", "self", "Tensor", "torch")
 _OTHERS_HAVE = ("values", "indices", "index", "count", "sort", "data", "grad")
 """Names of tensor methods that lists, dictionaries or results have with another meaning."""
 
 
-def _not_called(its: Looked) -> Iterator[Slip]:
-    called = {it.func.id for it in its.nodes(ast.Call) if isinstance(it.func, ast.Name)}
+def _not_called(answer: Looked) -> Iterator[Slip]:
+    called = {node.func.id for node in answer.nodes(ast.Call) if isinstance(node.func, ast.Name)}
     users = (ast.BinOp, ast.Return, ast.Assign, ast.Attribute, ast.Compare)
-    for node in its.nodes(ast.Attribute):
-        parent = its.parents[node]
+    for node in answer.nodes(ast.Attribute):
+        parent = answer.parents[node]
         is_method = _is_method(node.attr) and node.attr not in _OTHERS_HAVE
         if not is_method or not isinstance(parent, users) or _root(node) in _NO_TENSORS:
             continue
-        named = parent.targets if isinstance(parent, ast.Assign) else []
-        if node in named or any(isinstance(it, ast.Name) and it.id in called for it in named):
+        targets = parent.targets if isinstance(parent, ast.Assign) else []
+        if node in targets or any(isinstance(n, ast.Name) and n.id in called for n in targets):
             continue
-        text = ast.unparse(node)
         yield Slip(
             "not called",
-            f"`{text}` is the method itself, and nobody calls it there: write `{text}()`.",
+            f"`{ast.unparse(node)}` is the method itself, and nobody calls it there: write "
+            f"`{_as_call(node)}`.",
         )
 
 
-def _called_property(its: Looked) -> Iterator[Slip]:
-    for node in its.nodes(ast.Call) if its.said("not callable") else ():
+def _called_property(answer: Looked) -> Iterator[Slip]:
+    for node in answer.nodes(ast.Call) if answer.said("not callable") else ():
         function = node.func
-        if isinstance(function, ast.Attribute) and _is_property(function.attr):
-            text = ast.unparse(function)
+        if not isinstance(function, ast.Attribute) or not _is_property(function.attr):
+            continue
+        if answer.raised_in(node) and _root(function) not in _NO_TENSORS:
             yield Slip(
                 "a property called",
-                f"`{text}` is no method: write it without the parentheses behind it.",
+                f"`{ast.unparse(function)}` is no method: write it without the parentheses behind "
+                "it.",
             )
 
 
-def _truth_of_many(its: Looked) -> Iterator[Slip]:
-    if not its.said("[Bb]oolean value of Tensor|truth value of an array"):
+def _truth_of_many(answer: Looked) -> Iterator[Slip]:
+    if not answer.said("[Bb]oolean value of Tensor|truth value of an array"):
         return
-    for node in its.nodes(ast.UnaryOp):
+    for node in filter(answer.raised_in, answer.nodes(ast.UnaryOp)):
         if isinstance(node.op, ast.Not):
             text = ast.unparse(node.operand)
             yield Slip(
                 "not of a mask",
                 f"`not` asks for one answer for all elements. `~({text})` turns each of them.",
             )
-    for node in its.nodes(ast.BoolOp):
+    for node in filter(answer.raised_in, answer.nodes(ast.BoolOp)):
         word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
         yield Slip(
             "and, or between masks",
             f"`{word}` asks each tensor for one answer. Element by element it "
             f"is `{sign}`, with brackets around each comparison: `(a > 0) {sign} (b > 0)`.",
         )
-    for node in its.nodes(ast.Compare):
+    for node in filter(answer.raised_in, answer.nodes(ast.Compare)):
         if len(node.ops) > 1:
             yield Slip(
                 "a chain of comparisons",
                 f"`{ast.unparse(node)}` is an `and` of two comparisons, and "
                 "asks each for one answer. Write two comparisons in brackets with `&` in between.",
             )
-    if next(its.nodes(ast.If), None):
+    if any(answer.raised_in(node.test) for node in answer.nodes(ast.If)):
         yield Slip(
             "if of a mask",
             "`if` asks for one answer for all elements. "
@@ -136,15 +161,19 @@ def _truth_of_many(its: Looked) -> Iterator[Slip]:
         )
 
 
-def _decimal_comma(its: Looked) -> Iterator[Slip]:
-    for node in its.nodes(ast.Tuple):
-        if len(node.elts) != 2 or isinstance(its.parents[node], ast.Subscript):
+def _decimal_comma(answer: Looked) -> Iterator[Slip]:
+    value = answer.mine.value
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    if isinstance(answer.right.value, list | tuple) or not (is_pair or answer.said("'tuple'")):
+        return
+    for node in answer.nodes(ast.Tuple):
+        if len(node.elts) != 2 or isinstance(answer.parents[node], ast.Subscript):
             continue
         first, last = node.elts
         while isinstance(first, ast.BinOp):
             first = first.right
         are_numbers = all(
-            isinstance(it, ast.Constant) and type(it.value) is int for it in (first, last)
+            isinstance(each, ast.Constant) and type(each.value) is int for each in (first, last)
         )
         if are_numbers and isinstance(node.elts[0], ast.BinOp):
             number = f"{ast.unparse(first)}.{ast.unparse(last)}"
@@ -157,16 +186,16 @@ def _decimal_comma(its: Looked) -> Iterator[Slip]:
 _ENDS_IN_PLACE = ("backward", "retain_grad", "register_hook", *_OTHERS_HAVE)
 
 
-def _result_lost(its: Looked) -> Iterator[Slip]:
-    tensors = {it.arg for it in its.nodes(ast.arg) if "Tensor" in ast.unparse(it)}
+def _result_lost(answer: Looked) -> Iterator[Slip]:
+    tensors = {arg.arg for arg in answer.nodes(ast.arg) if _is_tensor(arg.annotation)}
     made = {
         target.id
-        for node in its.nodes(ast.Assign)
-        if isinstance(node.value, ast.Call | ast.BinOp) and "set(" not in ast.unparse(node.value)
+        for node in answer.nodes(ast.Assign)
+        if isinstance(node.value, ast.Call | ast.BinOp) and not _makes_another(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in its.nodes(ast.Expr):
+    for node in answer.nodes(ast.Expr):
         call = node.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             name = call.func.attr
@@ -179,15 +208,25 @@ def _result_lost(its: Looked) -> Iterator[Slip]:
                 )
 
 
-def _written_into_a_copy(its: Looked) -> Iterator[Slip]:
+def _is_tensor(annotation: ast.expr | None) -> bool:
+    return annotation is not None and ast.unparse(annotation) in ("tk.Tensor", "Tensor")
+
+
+def _makes_another(node: ast.expr) -> bool:
+    """Whether this makes a set, or an object of a class, whose methods of that name change it."""
+    called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return called == "set" or called[:1].isupper()
+
+
+def _written_into_a_copy(answer: Looked) -> Iterator[Slip]:
     masks = {
         target.id
-        for node in its.nodes(ast.Assign)
+        for node in answer.nodes(ast.Assign)
         if isinstance(node.value, ast.Compare)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in its.nodes(ast.Subscript):
+    for node in answer.nodes(ast.Subscript):
         inner = node.value
         if isinstance(node.ctx, ast.Store) and ast.unparse(inner).endswith(".clone()"):
             yield Slip(
@@ -210,25 +249,30 @@ def _written_into_a_copy(its: Looked) -> Iterator[Slip]:
             )
 
 
-def _tuple_not_unpacked(its: Looked) -> Iterator[Slip]:
-    is_returned = isinstance(its.mine.value, list | tuple) and len(its.mine.value) == 1
-    if not (is_returned or its.said("'?tuple'?")):
+def _tuple_not_unpacked(answer: Looked) -> Iterator[Slip]:
+    value = answer.mine.value
+    is_returned = isinstance(value, list | tuple) and len(value) == 1
+    if not (is_returned or answer.said("'?tuple'?")):
         return
-    for node in its.nodes(ast.Call):
+    subscripted = {ast.unparse(node.value) for node in answer.nodes(ast.Subscript)}
+    for node in answer.nodes(ast.Call):
+        parent = answer.parents[node]
         is_grad = isinstance(node.func, ast.Attribute) and node.func.attr == "grad"
-        if is_grad and isinstance(its.parents[node], ast.Assign | ast.Return | ast.BinOp):
-            parent = its.parents[node]
-            if isinstance(parent, ast.Assign) and not isinstance(parent.targets[0], ast.Name):
+        if not is_grad or not isinstance(parent, ast.Assign | ast.Return | ast.BinOp):
+            continue
+        if isinstance(parent, ast.Assign):
+            target = parent.targets[0]
+            if not isinstance(target, ast.Name) or target.id in subscripted:
                 continue
-            yield Slip(
-                "a tuple not unpacked",
-                f"`{ast.unparse(node.func)}` returns a tuple with one gradient "
-                "for each input. Take it out: `[0]` behind the call, or `(gradient,) = ...`.",
-            )
+        yield Slip(
+            "a tuple not unpacked",
+            f"`{ast.unparse(node.func)}` returns a tuple with one gradient "
+            "for each input. Take it out: `[0]` behind the call, or `(gradient,) = ...`.",
+        )
 
 
-def _range_ends_early(its: Looked) -> Iterator[Slip]:
-    for node in its.nodes(ast.Call):
+def _range_ends_early(answer: Looked) -> Iterator[Slip]:
+    for node in answer.nodes(ast.Call):
         is_range = isinstance(node.func, ast.Name) and node.func.id == "range" and node.args
         stop = node.args[-1] if is_range and len(node.args) < 3 else None
         if not isinstance(stop, ast.BinOp) or not isinstance(stop.op, ast.Sub):

@@ -81,7 +81,7 @@ BROKEN = [
     ),
     (
         "sgd-step",
-        "Never write through `.data`",
+        "Do without `.data`",
         """
         def sgd_step(parameters, gradients, lr):
             for p, g in zip(parameters, gradients):
@@ -151,7 +151,7 @@ BROKEN = [
     ),
     (
         "any-device",
-        "`x` stays where it is",
+        "without `.cpu()`, `.numpy()` or `.tolist()`",
         """
         def faded(x):
             positions = tk.arange(x.shape[1])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
 import pytest
 import sample
 from checked_cells import CHECK, STRIDES, words
 
 import tensorkit as tk
 from course.notebook.check import judge
+from course.notebook.compare import difference
 from course.notebook.exercise import load
 
 
@@ -46,12 +48,13 @@ def raises_without_end(shape):
         (with_too_few_parameters, "keep the `def` line as it was released"),
         (beyond_the_end, "which index does the line ask for"),
         (lambda shape: 1 // 0, "makes the divisor 0"),
-        (lambda shape: {}["no"], "this key is not there"),
+        (lambda shape: {}["no"], "Print the keys of the dictionary"),
+        (lambda shape: (lambda a: a)(1, 2), "how many arguments, and under which names"),
         (lambda shape: int("no"), "Make this call yourself"),
         (lambda shape: shape.__setitem__(0, 1), "Is the name behind the dot spelled"),
         (lambda shape: operator.setitem(shape, 0, 1), "make a `tuple(...)` at the end"),
         (lambda shape: shape * shape, "Go through them in a loop"),
-        (lambda shape: None + 1, "Something in this line is None"),
+        (lambda shape: None + 1, "Something that is used here is None"),
         (lambda shape: ... + 1, "A gap is still open"),
         (lambda shape: tk.zeros(2).tolist.sum(), "Parentheses are missing"),
         (lambda shape: [a + b for a, b in {"key": 1}], "`.items()` gives pairs"),
@@ -78,6 +81,98 @@ def advice(source, name="strides_of"):
     exec(source, namespace)
     report = judge(load()["sample-strides"], namespace[name], source=source)
     return next(row.tip for row in report.rows if row.status == "failed")
+
+
+def report(id, source):
+    """The report on an answer with this source."""
+    namespace = {"tk": tk, "np": np}
+    exec(source, namespace)
+    return judge(load()[id], namespace[load()[id].name], source=source)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("shape * 2", "is a `return` missing?"),
+        ("x = None\n    return x", "print what stands behind `return`"),
+        ("if not shape:\n        return ()", "or the function ends before it comes there"),
+    ],
+)
+def test_where_a_none_comes_from_is_looked_up(body, said):
+    assert said in advice(f"def strides_of(shape):\n    {body}")
+
+
+def test_a_while_is_named_only_where_there_is_one():
+    endless = "for x in iter(int, 1): pass"
+    assert "`while`" not in advice(f'def strides_of(shape):\n    """A while."""\n    {endless}')
+    assert "`while`" in advice("def strides_of(shape):\n    while True: pass")
+
+
+def test_who_asks_a_person_is_not_sent_to_a_hint():
+    tip = advice("def strides_of(shape):\n    return input('shape?')")
+    assert tip.startswith("Leave `input()` out")
+    assert "hint(" not in tip
+
+
+def test_what_is_called_yours_stands_in_the_answer():
+    def tip(returned):
+        source = f"def mean_cross_entropy(logits, labels):\n    return {returned}"
+        rows = report("cross-entropy-by-hand", source).rows
+        return next(row.tip for row in rows if row.label == "a large score")
+
+    assert "Print what your `exp` gives" in tip("logits.exp().sum()")
+    assert "`exp`" not in tip("logits.sum()")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "return [(x, y), 3]",
+            "a list of pairs `(inputs, labels)`, one for each batch: It is False",
+        ),
+        ("return x", "It is a tensor; expected is a list."),
+        ("return [(x, y)]", "sizes: Its length is 1"),
+    ],
+)
+def test_batches_are_called_no_pairs_only_where_they_are_none(body, said):
+    source = f"def batches_of_pairs(x, y, size, seed):\n    {body}"
+    text = " ".join(str(report("shuffled-apart", source)).split())
+    assert said in text
+    assert "look at yours" not in text
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("list(batch.values())", 'returned: It is "[tensor('),
+        ("tuple(batch)", "returned: It is \"('x', 'name')\""),
+    ],
+)
+def test_a_structure_is_called_what_it_is(returned, said):
+    source = "def to_device(batch, device):\n    if type(batch) is tk.Tensor:\n"
+    source += f"        return batch.to(device)\n    return {returned}"
+    (first, *_) = [row for row in report("to-device", source).rows if row.status == "failed"]
+    assert first.tip.startswith(said)
+
+
+def test_the_code_of_a_mistake_stands_in_the_answer():
+    body = "    if (pixels + amount > 255):\n        return pixels\n    return pixels + amount"
+    found = report("brighter", f"def brighter(pixels, amount):\n{body}")
+    assert found.mistake == "if of a mask"
+    source = "def fit_slope(x, y, steps, lr):\n    w = tk.tensor(0.0, requires_grad=True)\n"
+    source += "    for _ in range(steps):\n        loss = ((w * x - y) ** 2).mean()\n"
+    source += "        with tk.no_grad():\n            w -= lr * w.grad\n    return w.item()"
+    assert report("forgotten-zero", source).mistake == ""
+
+
+def test_a_repair_of_a_value_is_said_where_it_works():
+    expected = tk.tensor([1.0, 2.0])
+    assert "`tk.tensor(...)`" in difference([1.0, 2.0], expected)
+    assert "`tk.stack(...)`" in difference([tk.ones(2), tk.ones(2)], expected)
+    for broken in ([[1.0], 2.0], ["a"], [tk.ones(2), tk.ones(3)], [tk.ones(2), 1]):
+        assert "makes one" not in difference(broken, expected)
+    assert "makes one" not in difference(np.array(["a"]), expected)
 
 
 def test_deep_calls_are_not_called_endless():

@@ -14,7 +14,7 @@ EXERCISES = load()
 
 SLIPS = [
     ("celsius", "return (fahrenheit - 32) / 1,8", "a decimal comma", "`1.8`"),
-    ("column-after-column", "return x.T.reshape", "not called", "write `x.T.reshape()`"),
+    ("column-after-column", "return x.T.reshape", "not called", "write `x.T.reshape(...)`"),
     (
         "without-batch",
         "photo = batch.squeeze\n    return photo + 0",
@@ -108,11 +108,51 @@ def test_a_slip_is_named(id, body, name, words):
         "def f(x):\n    x[1, 2] = 3\n    x[::2][1:] = 4\n    return x",
         "def f(x):\n    return map(tk.relu, x), tk.relu",
         "def f(x, rows):\n    rows[0][1] = x\n    return not rows and x",
+        "def f(x: list[tk.Tensor]):\n    x.add(1)\n    return x",
+        "def f(x):\n    model = tk.nn.Linear(2, 2)\n    model.to('cpu')\n    return model(x)",
         "def f(x",
     ],
 )
 def test_what_looks_like_a_slip_and_is_none(source):
-    assert first_slip(source, Outcome()) is None
+    assert first_slip(source, Outcome(), Outcome()) is None
+
+
+ON_A_MASK = ValueError("Boolean value of Tensor with more than one value is ambiguous")
+
+
+@pytest.mark.parametrize(
+    ("lines", "raised", "value"),
+    [
+        (["if not isinstance(x, tk.Tensor): x = 1", "return max(x, 0)"], ON_A_MASK, None),
+        (["x = x and x", "return max(x, 0)"], ON_A_MASK, None),
+        (["if 0 < 1 < 2: x = x", "return max(x, 0)"], ON_A_MASK, None),
+        (
+            ["g = tk.autograd.grad(x, x)", "return (5)(g)"],
+            TypeError("'int' object is not callable"),
+            None,
+        ),
+        (
+            ["g = tk.autograd.grad(x, x)", "return g[0] + (1,)"],
+            TypeError("unsupported operand: 'tuple'"),
+            None,
+        ),
+        (["return x.reshape((n * 2, 2))"], None, 5),
+    ],
+    ids=["not", "and", "chain", "called", "unpacked", "comma"],
+)
+def test_a_slip_is_not_named_for_what_another_line_did(lines, raised, value):
+    source = "def f(x):\n    " + "\n    ".join(lines)
+    where = f"line {len(lines) + 1}: {lines[-1]}"
+    mine = Outcome("raised", error=raised, message=(str(raised), ""), where=where)
+    if raised is None:
+        mine = Outcome(value=value)
+    assert first_slip(source, mine, Outcome(value=1)) is None
+
+
+def test_a_pair_that_is_asked_for_has_no_decimal_comma():
+    source = "def f(x):\n    return x * 2, 1"
+    assert first_slip(source, Outcome(value=(4, 1)), Outcome(value=(4, 2))) is None
+    assert first_slip(source, Outcome(value=(4, 1)), Outcome(value=4)).name == "a decimal comma"
 
 
 def test_a_known_mistake_comes_before_a_slip():
