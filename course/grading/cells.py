@@ -7,7 +7,6 @@ each exercise left has a process of its own, in which its own cells run alone.
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Generator, Iterator, Sequence, Set
@@ -27,8 +26,6 @@ MOST_OUTPUTS = 1000
 """Outputs of one submission; the same holds for these."""
 MOST_TROUBLES = 50
 """Sentences about the cells of one submission."""
-MOST_ASKED = 1 << 20
-"""Characters of the cells in one request, unless it is one cell."""
 
 
 class CellRunner:
@@ -62,24 +59,14 @@ class CellRunner:
     def checks(self) -> Generator[tuple[int, Cell]]:
         """Run the cells in order; each check and its position, once the cells above it ran."""
         try:
-            waiting: list[int] = []  # cells that are run together, before the next check
             for position, cell in enumerate(self.cells):
                 if matching.is_check(cell):
-                    self._run(waiting)
-                    waiting.clear()
                     cell["outputs"] = []
                     yield position, cell
                 elif cell["cell_type"] == "code":
-                    cell["outputs"] = []
-                    if self._is_unchanged_show(cell):
-                        cell["outputs"] = self._solved[cell["id"]]["outputs"]
-                    else:
-                        waiting.append(position)
-                        if cell["id"] == self.source.setup:
-                            self._run(waiting)
-                            waiting.clear()
-                            self._mend_setup(position)
-            self._run(waiting)
+                    self._run(position)
+                    if cell["id"] == self.source.setup:
+                        self._mend_setup(position)
         finally:
             if self._session is not None:
                 self._session.end()
@@ -127,25 +114,25 @@ class CellRunner:
             is_last = len(self.troubles) == MOST_TROUBLES - 1
             self.troubles.append("What happened to other cells is left out." if is_last else text)
 
-    def _run(self, positions: Sequence[int]) -> None:
-        """Run these cells; one that ends the process is dead, those after it run all the same."""
-        left = list(positions)
-        while left and not self.is_alone:
-            if self.is_over:  # these are not to blame for that
-                self._add_trouble(
-                    "The time for the whole notebook was over; cells after that did not run."
-                )
-                return
+    def _run(self, position: int) -> None:
+        """Run one cell; where it ends the process, those after it run in a new one."""
+        cell = self.cells[position]
+        cell["outputs"] = []
+        if self._is_unchanged_show(cell):
+            cell["outputs"] = self._solved[cell["id"]]["outputs"]
+        elif self.is_over and not self.is_alone:
+            self._add_trouble(
+                "The time for the whole notebook was over; cells after that did not run."
+            )
+        elif not self.is_alone:
             try:
                 if self._session is None:
                     self._session = self._fresh()
-                for reply in self._ask_to_run(self._session, [self.cells[n] for n in left]):
-                    self.cells[left.pop(0)]["outputs"] = self._outputs(reply)
+                cell["outputs"] = self._outputs(self._ask_to_run(self._session, cell))
             except Died as death:
-                position = left.pop(0)
-                self._mark_dead(self.cells[position], death.sentence)
+                self._mark_dead(cell, death.sentence)
                 error = {"ename": "Ended", "evalue": death.sentence, "traceback": []}
-                self.cells[position]["outputs"] = [{"output_type": "error", **error}]
+                cell["outputs"] = [{"output_type": "error", **error}]
                 self.restart(position)
 
     def _mark_dead(self, cell: Cell, sentence: str) -> None:
@@ -178,17 +165,14 @@ class CellRunner:
     def _replayed(self, cells: list[Cell]) -> Session | None:
         """A session in which these cells ran; None if one of them ended it, which is then dead."""
         session = self._fresh()
-        left = list(cells)
-        while left:
-            if left[0]["id"] in self._dead:
-                self._note(left.pop(0), "Ended", "it ended its process, or did not stop in time")
+        for cell in cells:
+            if cell["id"] in self._dead:
+                self._note(cell, "Ended", "it ended its process, or did not stop in time")
                 continue
-            alive = list(itertools.takewhile(lambda it: it["id"] not in self._dead, left))
             try:
-                for _ in self._ask_to_run(session, alive):
-                    left.pop(0)
+                self._ask_to_run(session, cell)
             except Died as death:
-                self._mark_dead(left[0], death.sentence)
+                self._mark_dead(cell, death.sentence)
                 return None
         return session
 
@@ -219,20 +203,17 @@ class CellRunner:
         released = {**ours, "id": f"{ours['id']}-released", "outputs": []}
         self.cells.insert(position + 1, released)  # `checks` comes to it next
 
-    def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
-        """Run cells one after another; what each came to is noted as it comes."""
+    def _ask_to_run(self, session: Session, cell: Cell) -> Message:
+        """The reply to running a cell; what the cell came to is noted."""
         limit = self.warm.limits.cell_seconds
         begun = time.perf_counter()
         try:
-            for some in _in_requests(cells):
-                sources = [cell["source"] for cell in some]
-                message = {"do": "cells", "sources": sources, "seconds": limit}
-                replies = session.ask_each(message, [limit] * len(some))
-                for cell, (reply, _) in zip(some, replies, strict=True):
-                    self._note_reply(cell, reply, limit)
-                    yield reply
+            message = {"do": "cell", "source": cell["source"], "seconds": limit}
+            reply, _ = session.ask(message, seconds=limit)
         finally:
             self.seconds["cells"] += time.perf_counter() - begun
+        self._note_reply(cell, reply, limit)
+        return reply
 
     def _outputs(self, reply: Message) -> list[Any]:
         """What a cell showed, as far as it has the shape of outputs; `clean` makes it harmless."""
@@ -293,17 +274,3 @@ def _flat(output: Message) -> Message:
             value = [it for it in value if isinstance(it, str)]
         kept[name] = value
     return kept
-
-
-def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
-    """The cells in as few runs as may be asked for at once."""
-    some: list[Cell] = []
-    size = 0
-    for cell in cells:
-        if some and size + len(cell["source"]) > MOST_ASKED:
-            yield some
-            some, size = [], 0
-        some.append(cell)
-        size += len(cell["source"])
-    if some:
-        yield some

@@ -1,6 +1,6 @@
 """Grading on other machines, by way of a scheduler of dask.distributed.
 
-A worker gets bytes and gives a result as JSON; it needs neither the gradebook nor a shared disk,
+A worker gets bytes and gives a result; it needs neither the gradebook nor a shared disk,
 only this package and a sandbox of its own. Who can reach the scheduler can run programs on the
 workers: keep it on a private network, or use TLS (`tls://`, configured as dask describes).
 """
@@ -73,7 +73,7 @@ class Cluster:
         """
         from distributed import KilledWorker, as_completed
 
-        chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
+        chapter = self._client.scatter(source, broadcast=True, hash=True)
         waiting = iter(jobs)
         sent: dict[str, Job] = {}
 
@@ -81,7 +81,6 @@ class Cluster:
             future = self._client.submit(
                 _graded,
                 chapter,
-                source.digest,
                 job,
                 self.profile,
                 limits or Limits(),
@@ -102,8 +101,7 @@ class Cluster:
         for future in done:
             job = sent.pop(future.key)
             try:
-                text, timings, page = future.result()
-                yield Result.from_json(text, timings=timings, page=page)
+                yield future.result()
             except KilledWorker:
                 yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
             except Exception as problem:
@@ -111,7 +109,7 @@ class Cluster:
                 job.tries += 1
                 if job.tries >= workers.TRIES:
                     raise CourseError(f"The cluster does not grade: {problem}") from None
-                chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
+                chapter = self._client.scatter(source, broadcast=True, hash=True)
                 done.add(send(job))
             fill()
 
@@ -135,18 +133,12 @@ def _described() -> tuple[dict[str, str], list[str]]:
     return profiles.versions(), [it for it in safe if profiles.why_not(it) is None]
 
 
-def _graded(
-    chapter: str, digest: str, job: Job, profile: str, limits: Limits
-) -> tuple[str, dict[str, float], str]:
+def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:
     """One result, from a checker that stays for this thread's next submission."""
-    wanted = (digest, profile, limits)
+    wanted = (source.digest, profile, limits)
     if getattr(_own, "wanted", None) != wanted:
         if hasattr(_own, "worker"):
             _own.worker.close()
         number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
-        _own.worker, _own.wanted = (
-            Worker(number, Source.from_json(chapter), profile, limits),
-            wanted,
-        )
-    result = workers.one(_own.worker, job)
-    return result.to_json(), dict(result.timings), result.page
+        _own.worker, _own.wanted = Worker(number, source, profile, limits), wanted
+    return workers.one(_own.worker, job)

@@ -65,12 +65,10 @@ class Caller:
         if reply.get("exists") is not True:
             return False, None, None
         value = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-        if isinstance(value, AnswerHandle):
-            value = Answer(self, name, value.text, is_class=value.kind == "a type")
         source = reply.get("source")
         return True, value, source[:LONGEST_SOURCE] if type(source) is str else None
 
-    def call(self, target: str | int, method: str, args: list[Any], options: Message) -> Any:
+    def call(self, target: int, method: str, args: list[Any], options: Message) -> Any:
         """What the answer returns; what it wrote into its arguments is written into them here."""
         if not self.budget.left:  # many short calls, of an iterator without end
             raise TimeLimitThere
@@ -81,7 +79,7 @@ class Caller:
         return value
 
     def _called(
-        self, target: str | int, method: str, args: list[Any], options: Message
+        self, target: int, method: str, args: list[Any], options: Message
     ) -> tuple[Any, list[Any]]:
         encoder = Encoder(self._keep, is_ours=True)
         message = {
@@ -173,7 +171,7 @@ class Caller:
         kind, text = _sound_text(coded, "kind"), _sound_text(coded, "text")
         if coded["k"] == "opaque":
             return Opaque(kind, text)
-        made = AnswerHandle if coded.get("callable") is True else Handle
+        made = Answer if coded.get("callable") is True else Handle
         number = coded["h"]
         if type(number) is not int:
             raise WireError("A handle is damaged.")
@@ -256,34 +254,19 @@ class Handle(Opaque):
     __hash__ = object.__hash__
 
 
-class AnswerHandle(Handle):
-    """One that can be called."""
+class Answer(Handle):
+    """A function or a class of the learner's: a handle that can be called."""
+
+    @property
+    def is_class(self) -> bool:
+        return self.kind == "a type"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.caller.call(self.number, "", list(args), options)
 
-
-class Answer:
-    """The function, or the class, that a name of the notebook means."""
-
-    def __init__(
-        self, caller: Caller, name: str, text: str = "", *, is_class: bool = False
-    ) -> None:
-        self._caller, self.__name__, self._text, self.is_class = caller, name, text, is_class
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._caller.call(self.__name__, "", list(args), options)
-
-    def __getitem__(self, key: Any) -> Any:
-        """What is launched, of a kernel: ``answer[blocks, threads]``."""
-        return self._caller.call(self.__name__, "entry", [key], {})
-
     def tried(self, *args: Any) -> Any:
         """What a program comes to in which the answer is a part of the engine of chapter 10."""
-        return self._caller.call(self.__name__, "tried", list(args), {})
-
-    def __repr__(self) -> str:
-        return self._text
+        return self.ask("tried", *args)
 
 
 def run_case(

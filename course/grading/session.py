@@ -20,7 +20,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -324,37 +324,20 @@ class Session:
         seconds: what the other side is given. called_back: answers what it asks meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
-        return next(self.ask_each(message, [seconds], blocks, called_back))
-
-    def ask_each(
-        self,
-        message: Message,
-        seconds: Sequence[float],
-        blocks: list[Any] | None = None,
-        called_back: CalledBack | None = None,
-    ) -> Iterator[Reply]:
-        """The replies to a request that has several, as they come.
-
-        seconds: what the other side is given for each. Raises as `ask` does.
-        """
         if self._wire is None:
             raise Died("Its process had ended before.")
         self._asked += 1
-        asked = self._asked
+        until = min(time.monotonic() + seconds + GRACE, self.deadline)
         try:
-            until = self._until(seconds[0])
-            self._wire.send({**message, "n": asked}, blocks or [], until=until)
-            for each in seconds:
-                until = self._until(each)
-                while True:
-                    reply, found = self._wire.receive(until=until)
-                    if reply.get("n") == asked:
-                        break
-                    if called_back is None or "callback" not in reply:
-                        raise WireError("A reply came that nobody asked for.")
-                    back, sent = called_back(reply, found)
-                    self._wire.send(back, sent, until=until)
-                yield reply, found
+            self._wire.send({**message, "n": self._asked}, blocks or [], until=until)
+            while True:
+                reply, found = self._wire.receive(until=until)
+                if reply.get("n") == self._asked:
+                    return reply, found
+                if called_back is None or "callback" not in reply:
+                    raise WireError("A reply came that nobody asked for.")
+                back, sent = called_back(reply, found)
+                self._wire.send(back, sent, until=until)
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
@@ -368,9 +351,6 @@ class Session:
             if ended_for_memory() > self._ended_for_memory:
                 raise MachineFault(NO_MEMORY) from None
             raise Died(_how(status)) from None
-
-    def _until(self, seconds: float) -> float:
-        return min(time.monotonic() + seconds + GRACE, self.deadline)
 
     @property
     def is_over(self) -> bool:

@@ -45,19 +45,6 @@ class Source:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The chapter's data, by path beside the notebook."""
 
-    def to_json(self) -> str:
-        """All of it as text, for workers that share no disk with the course."""
-        files = {name: base64.b64encode(file).decode() for name, file in sorted(self.files.items())}
-        values = {"chapter": self.chapter, "files": files}
-        return json.dumps({**values, "released": self.released, "solved": self.solved})
-
-    @classmethod
-    def from_json(cls, text: str) -> Source:
-        """The source that `to_json` wrote."""
-        values = json.loads(text)
-        values["files"] = {name: base64.b64decode(file) for name, file in values["files"].items()}
-        return cls(**values)
-
     @cached_property
     def by_id(self) -> Mapping[str, Cell]:
         """The released cells by their ids."""
@@ -73,7 +60,10 @@ class Source:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all of it."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        files = {name: base64.b64encode(file).decode() for name, file in sorted(self.files.items())}
+        values = {"chapter": self.chapter, "files": files}
+        text = json.dumps({**values, "released": self.released, "solved": self.solved})
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def source_of(root: Path, chapter: str) -> Source:

@@ -1,11 +1,10 @@
 """The learner's side of the wire: runs cells, and calls answers with what the checker sends.
 
 It knows nothing of exercises: what is right, what is expected, which numbers come next stands on
-the other side. Requests, each answered by replies with the same `n`, `cells` by one for each cell,
-the others by one:
+the other side. Requests, each answered by a reply with the same `n`:
 
     files    {files: [name, ...]} and a block each: the chapter's data, written beside the notebook
-    cells    {sources, seconds: for each}
+    cell     {source, seconds}
     look     {name}: the value of a name and, of a function, its text
     call     {target, method?, args, options, without, cuda, seconds}, cuda: whether there is such a
              device, if need be a simulated one; while it runs, functions that
@@ -19,7 +18,7 @@ import contextlib
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -60,38 +59,36 @@ class Learner:
         with contextlib.suppress(Closed):
             while True:
                 message, blocks = self.wire.receive()
-                for reply, sent in getattr(self, f"_do_{message['do']}")(message, blocks):
-                    self.wire.send({**reply, "n": message["n"]}, sent)
+                reply, sent = getattr(self, f"_do_{message['do']}")(message, blocks)
+                self.wire.send({**reply, "n": message["n"]}, sent)
 
     def _keep(self, value: Any) -> int:
         self.objects.append(value)
         return len(self.objects) - 1
 
-    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         for name, content in zip(message["files"], blocks, strict=True):
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.tobytes())
-        yield {}, []
+        return {}, []
 
-    def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_cell(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         if self.drawn is not None:
             set_random_state(self.drawn)
             self.drawn = None
-        for source in message["sources"]:
-            yield self._run_cell(source, message["seconds"]), []
+        return self._run_cell(message["source"], message["seconds"]), []
 
     def _run_cell(self, source: str, seconds: float) -> Message:
         begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU
         ran = self.shell.run(source, seconds)
         return {**vars(ran), "cpu": time.thread_time() - begun}
 
-    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.drawn = self.drawn or random_state()
         value = self.shell.user_ns.get(message["name"], _MISSING)
         if value is _MISSING:
-            yield {"exists": False}, []
-            return
+            return {"exists": False}, []
         encoder = Encoder(self._keep)
         reply: Message = {"exists": True}
         try:
@@ -101,13 +98,12 @@ class Learner:
         if type(value) in (FunctionType, tk.cuda.Kernel):
             with contextlib.suppress(Exception):
                 reply["source"] = inspect.getsource(value)[:100_000]
-        yield reply, encoder.blocks
+        return reply, encoder.blocks
 
-    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         simulates = message["cuda"] and not tk.cuda.is_available()
         with tk.cuda.simulate() if simulates else contextlib.nullcontext():
-            replied = self._called(message, blocks)
-        yield replied
+            return self._called(message, blocks)
 
     def _called(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.memory, self.result = blocks, None
@@ -115,7 +111,7 @@ class Learner:
         decoder = Decoder(blocks, self._checker_object, trusts=True)
         args = [decoder.decode(arg) for arg in message["args"]]
         options = {name: decoder.decode(it) for name, it in message["options"].items()}
-        target = self._target(message["target"])
+        target = self.objects[message["target"]]
         objects = list(decoder.objects)
         encoder = Encoder(self._keep, objects)
         encoder.memory = blocks
@@ -162,15 +158,12 @@ class Learner:
         reply["same"] = _same(encoder.owners, blocks)
         return reply, encoder.blocks
 
-    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
         encoder = Encoder(self._keep)
         encoder.memory = self.memory
-        yield {"value": encoder.encode(self.result)}, encoder.blocks
-
-    def _target(self, named: Any) -> Any:
-        return self.shell.user_ns[named] if type(named) is str else self.objects[named]
+        return {"value": encoder.encode(self.result)}, encoder.blocks
 
     def _checker_object(self, coded: Message) -> Any:
         """What stands for an object of the checker's: itself, if it came from here."""
