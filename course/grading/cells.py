@@ -157,10 +157,10 @@ class CellRunner:
     def _alone(self, position: int) -> Session | None:
         """A session with the setup and the answer cell of the check at `position` only."""
         code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
-        answers = [n for n, it in enumerate(code) if matching.is_answer(it)]
+        answers = [n for n, cell in enumerate(code) if matching.is_answer(cell)]
         setup = code[: answers[0]] if answers else code
         own = code[answers[-1] :] if answers else []
-        return self._replayed([it for it in [*setup, *own] if it["id"] not in self._dead])
+        return self._replayed([cell for cell in [*setup, *own] if cell["id"] not in self._dead])
 
     def _replayed(self, cells: list[Cell]) -> Session | None:
         """A session in which these cells ran; None if one of them ended it, which is then dead."""
@@ -185,23 +185,24 @@ class CellRunner:
 
     def _is_unchanged_show(self, cell: Cell) -> bool:
         """A picture or demo as it was released: its outputs are known."""
-        ours = self.source.by_id.get(cell["id"])
+        released = self.source.by_id.get(cell["id"])
         shows = "show" in cell["metadata"].get("tags", [])
-        return shows and ours is not None and ours["source"] == cell["source"]
+        return shows and released is not None and released["source"] == cell["source"]
 
     def _mend_setup(self, position: int) -> None:
         """Where the learner's imports did not run, those that were released come next.
 
         Every other cell needs them: one slip there would cost all of the chapter.
         """
-        cell, ours = self.cells[position], self.source.by_id[self.cells[position]["id"]]
-        ran = next((it for it in reversed(self.runs) if it.cell_id == cell["id"]), None)
-        if cell["source"] == ours["source"] or (ran is not None and ran.error is None):
+        cell = self.cells[position]
+        released = self.source.by_id[cell["id"]]
+        ran = next((run for run in reversed(self.runs) if run.cell_id == cell["id"]), None)
+        if cell["source"] == released["source"] or (ran is not None and ran.error is None):
             return
         why = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
         self.note_trouble(cell, f"It did not run{why}; the imports are those that were released.")
-        released = {**ours, "id": f"{ours['id']}-released", "outputs": []}
-        self.cells.insert(position + 1, released)  # `checks` comes to it next
+        added = {**released, "id": f"{cell['id']}-released", "outputs": []}
+        self.cells.insert(position + 1, added)  # `checks` comes to it next
 
     def _ask_to_run(self, session: Session, cell: Cell) -> Message:
         """The reply to running a cell; what the cell came to is noted."""
@@ -241,9 +242,10 @@ class CellRunner:
             self._note(cell, "TimeLimit", sentence)
         else:
             bound = reply.get("bound")
-            names = [it for it in bound[:1000] if type(it) is str] if type(bound) is list else []
-            said = reply.get("error"), reply.get("message"), reply.get("source")
-            error, why, text = (value if type(value) is str else None for value in said)
+            bound = bound[:1000] if type(bound) is list else []
+            names = [name for name in bound if type(name) is str]
+            texts = reply.get("error"), reply.get("message"), reply.get("source")
+            error, why, text = (value if type(value) is str else None for value in texts)
             self._note(cell, error and error[:200], why or "", names, text)
 
     def _note(
@@ -269,8 +271,8 @@ def _flat(output: Message) -> Message:
     kept: Message = {}
     for name, value in output.items():
         if isinstance(value, dict):
-            value = {kind: it for kind, it in value.items() if isinstance(it, str)}
+            value = {kind: text for kind, text in value.items() if isinstance(text, str)}
         elif isinstance(value, list):
-            value = [it for it in value if isinstance(it, str)]
+            value = [text for text in value if isinstance(text, str)]
         kept[name] = value
     return kept

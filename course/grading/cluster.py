@@ -46,11 +46,13 @@ class Cluster:
             found: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
-        ours = profiles.versions()
+        expected = profiles.versions()
         for name, (versions, _) in found.items():
-            if versions != ours:
+            if versions != expected:
                 self.close()
-                raise CourseError(f"{name} has {versions}, this machine {ours}: install the same.")
+                raise CourseError(
+                    f"{name} has {versions}, this machine {expected}: install the same."
+                )
         self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in found.values()])
 
     def __enter__(self) -> Cluster:
@@ -130,7 +132,7 @@ def _common(offered: list[list[str]]) -> str:
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, and the sandboxes that work on it."""
     safe = (profiles.NAMESPACES, profiles.LANDLOCK)
-    return profiles.versions(), [it for it in safe if profiles.why_not(it) is None]
+    return profiles.versions(), [profile for profile in safe if profiles.why_not(profile) is None]
 
 
 def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:

@@ -87,7 +87,7 @@ def collect(
         to.mkdir(parents=True)
         names = [entry.name for entry in os.scandir(opened)]
         wanted = set(names) - ignored("", names)
-        for name in sorted(wanted, key=lambda it: (not it.endswith(".ipynb"), it)):
+        for name in sorted(wanted, key=lambda name: (not name.endswith(".ipynb"), name)):
             files -= 1
             try:
                 if files < 0:

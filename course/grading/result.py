@@ -118,9 +118,10 @@ class Result:
 _APART = ("timings", "page")
 
 
-def _exercise_out(it: Graded) -> dict[str, Any]:
-    values = {**vars(it.report), "rows": [vars(row) for row in it.report.rows]}
-    return {"id": values.pop("exercise_id"), "cell": it.cell, "witness": it.witness, **values}
+def _exercise_out(graded: Graded) -> dict[str, Any]:
+    values = {**vars(graded.report), "rows": [vars(row) for row in graded.report.rows]}
+    id = values.pop("exercise_id")
+    return {"id": id, "cell": graded.cell, "witness": graded.witness, **values}
 
 
 def _exercise_in(values: dict[str, Any]) -> Graded:

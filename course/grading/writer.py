@@ -144,7 +144,7 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        cells = {matching.grade_id(it): it for it in result.notebook.get("cells", [])}
+        cells = {matching.grade_id(cell): cell for cell in result.notebook.get("cells", [])}
         graded = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
         names = {*entries.points, *entries.commented}
@@ -159,8 +159,8 @@ class Writer:
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
-        ours = None if cell is None else self.source.by_id.get(cell["id"])
-        return cell is None or (ours is not None and ours["source"] == cell["source"])
+        released = None if cell is None else self.source.by_id.get(cell["id"])
+        return cell is None or (released is not None and released["source"] == cell["source"])
 
 
 def _locked(folder: Path) -> int:
@@ -184,13 +184,12 @@ def autograded(result: Result, source: Source) -> str:
 
 
 def notebook(result: Result, source: Source) -> dict[str, Any]:
-    """The autograded notebook: ours where it is ours, clean where it is the learner's."""
+    """The autograded notebook: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
-    theirs = result.notebook.get("cells", [])
-    if result.status != "graded":
-        theirs = [dict(cell) for cell in source.released["cells"]]
+    is_graded = result.status == "graded"
+    cells = result.notebook.get("cells", []) if is_graded else source.released["cells"]
     room = clean.Room()
-    cells = [_written(cell, source, graded, room) for cell in theirs]
+    cells = [_written(cell, source, graded, room) for cell in cells]
     note = _note(result)
     return {
         "cells": ([note] if note else []) + cells,
@@ -201,21 +200,21 @@ def notebook(result: Result, source: Source) -> dict[str, Any]:
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
-    ours = source.by_id.get(cell["id"])
-    is_ours = ours is not None and ours["source"] == cell["source"]
+    released = source.by_id.get(cell["id"])
+    is_released = released is not None and released["source"] == cell["source"]
     written: Cell = {
         "id": cell["id"],
         "cell_type": cell["cell_type"],
-        "metadata": ours["metadata"] if ours is not None else {},
+        "metadata": released["metadata"] if released is not None else {},
         "source": cell["source"],
     }
     if cell["cell_type"] == "code":
-        if not is_ours:
+        if not is_released:
             written["source"] = clean.cut_code(cell["source"], room)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
-        written["outputs"] = _outputs(cell, source, is_ours, graded, room)
-    elif not is_ours:
+        written["outputs"] = _outputs(cell, source, is_released, graded, room)
+    elif not is_released:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
         written["source"] = clean.clean_markdown(cell["source"], room)
     return written
@@ -224,7 +223,7 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
 def _outputs(
     cell: Cell,
     source: Source,
-    is_ours: bool,
+    is_released: bool,
     graded: Mapping[str, Graded],
     room: clean.Room,
 ) -> list[clean.Output]:
@@ -239,18 +238,20 @@ def _outputs(
                 "metadata": {},
             }
         ]
-    if is_ours and "show" in cell["metadata"].get("tags", []):
-        solved: Cell = next((it for it in source.solved["cells"] if it["id"] == cell["id"]), {})
+    if is_released and "show" in cell["metadata"].get("tags", []):
+        solved: Cell = next(
+            (cell for cell in source.solved["cells"] if cell["id"] == cell["id"]), {}
+        )
         return list(solved.get("outputs", []))
     return clean.clean_outputs(cell.get("outputs", []), room)
 
 
 def _note(result: Result) -> Cell | None:
     """What the learner and the instructor should know, above the notebook."""
-    said = [result.sentence, *result.repaired, *result.troubles]
+    sentences = [result.sentence, *result.repaired, *result.troubles]
     if result.profile == "unsafe":
-        said.append("This was graded without a sandbox.")
-    lines = [f"<li>{html.escape(it)}</li>" for it in said if it]
+        sentences.append("This was graded without a sandbox.")
+    lines = [f"<li>{html.escape(sentence)}</li>" for sentence in sentences if sentence]
     if not lines:
         return None
     # one block of HTML: names of files stand in these sentences, and are no markdown

@@ -110,7 +110,7 @@ class Learner:
         before = [block.tobytes() for block in blocks]
         decoder = Decoder(blocks, self._checker_object, trusts=True)
         args = [decoder.decode(arg) for arg in message["args"]]
-        options = {name: decoder.decode(it) for name, it in message["options"].items()}
+        options = {name: decoder.decode(option) for name, option in message["options"].items()}
         target = self.objects[message["target"]]
         objects = list(decoder.objects)
         encoder = Encoder(self._keep, objects)
@@ -134,7 +134,8 @@ class Learner:
                 reply["error"] = _described(error)
                 reply["state"] = [_state(encoder, value) for value in objects]
             reply["warned"] = [
-                f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
+                f"{warning.category.__name__}: {_text(warning.message)}"[:500]
+                for warning in caught[:20]
             ]
 
         with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
@@ -147,8 +148,8 @@ class Learner:
                 reply = {"ended": "timed out"}
         reply["printed"] = without_addresses(printed.getvalue())
         reply["left_changed"] = left_changed[:20]
-        needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
-        reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
+        needed = ((n, argument) for n, argument in enumerate(objects) if _requires_grad(argument))
+        reply["inputs"] = [[n, self._keep(argument)] for n, argument in needed]
         for here, there in decoder.moved:  # a kernel may have written to it
             with contextlib.suppress(RuntimeError):  # where several elements share memory
                 follow(here, there)
@@ -206,17 +207,17 @@ def _leave(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
 
 
 _METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
-    "": lambda it, args, options: it(*args, **options),
-    "attribute": lambda it, args, options: getattr(it, args[0]),
-    "set": lambda it, args, options: setattr(it, args[0], args[1]),
-    "iterate": lambda it, args, options: iter(it),
-    "next": lambda it, args, options: next(it),
-    "entry": lambda it, args, options: it[args[0]],
-    "length": lambda it, args, options: len(it),
+    "": lambda target, args, options: target(*args, **options),
+    "attribute": lambda target, args, options: getattr(target, args[0]),
+    "set": lambda target, args, options: setattr(target, args[0], args[1]),
+    "iterate": lambda target, args, options: iter(target),
+    "next": lambda target, args, options: next(target),
+    "entry": lambda target, args, options: target[args[0]],
+    "length": lambda target, args, options: len(target),
     "enter": _enter,
     "leave": _leave,
-    "gradient": lambda it, args, options: _gradient(it, args),
-    "tried": lambda it, args, options: assembly.tried(it, *args),
+    "gradient": lambda target, args, options: _gradient(target, args),
+    "tried": lambda target, args, options: assembly.tried(target, *args),
 }
 
 
@@ -251,6 +252,6 @@ def _text(error: object) -> str:
 
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
     """Which memory that goes out is memory that came in: pairs of positions."""
-    known = {(address(it), it.nbytes): n for n, it in enumerate(blocks) if it.size}
+    known = {(address(block), block.nbytes): n for n, block in enumerate(blocks) if block.size}
     places = [(address(owner), owner.nbytes) for owner in owners]
     return [[n, known[place]] for n, place in enumerate(places) if place in known]
