@@ -39,48 +39,39 @@ def check_notebooks(source: Source) -> None:
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
     released, solved = points_in(source.released), points_in(source.solved)
-    asked = {f"check-{matching.checked_exercise(it)}" for it in source.solved["cells"]}
+    asked = {f"check-{matching.checked_exercise(cell)}" for cell in source.solved["cells"]}
     called = {name: points for name, points in solved.items() if name in asked}
     defined = {
-        f"check-{id}": float(it.points)
-        for id, it in exercise.load(source.chapter).items()
+        f"check-{id}": float(definition.points)
+        for id, definition in exercise.load(source.chapter).items()
         if f"check-{id}" in asked or f"check-{id}" not in solved
     }
     command = f"course build {source.chapter}, then nbgrader generate_assignment {source.chapter}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
-    differ = _first_difference(_marked_cells(source.solved), _marked_cells(source.released))
-    if differ is not None:
-        raise CourseError(
-            f"The notebook with the answers and the released one do not agree on the cell "
-            f"{differ}: its place, its kind or the check in it. {REFUSED} {command}"
-        )
-    for id, it in exercise.load(source.chapter).items():
-        if f"check-{id}" in asked and not _has_answer_cell(source.solved, id, it.name):
+    pairs = zip_longest(_marked_cells(source.solved), _marked_cells(source.released))
+    for marks, released_marks in pairs:
+        if marks != released_marks:
+            raise CourseError(
+                f"The notebook with the answers and the released one do not agree on the cell "
+                f"{(marks or released_marks)[0]}: its place, its kind or the check in it. "
+                f"{REFUSED} {command}"
+            )
+    for id, definition in exercise.load(source.chapter).items():
+        if f"check-{id}" in asked and not _has_answer_cell(source.solved, id, definition.name):
             raise CourseError(
                 f"The notebook with the answers has no cell {id} above its check that defines "
-                f"`{it.name}`, as its definition asks. {REFUSED} {command}"
+                f"`{definition.name}`, as its definition asks. {REFUSED} {command}"
             )
 
 
-def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[str, ...]]:
+def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[object, ...]]:
     """The cells that nbgrader has names for, in order: name, kind, which exercise is checked."""
     return [
-        (
-            name,
-            cell["cell_type"],
-            str(matching.is_answer(cell)),
-            str(matching.checked_exercise(cell)),
-        )
+        (name, cell["cell_type"], matching.is_answer(cell), matching.checked_exercise(cell))
         for cell in notebook["cells"]
         if (name := matching.grade_id(cell)) is not None
     ]
-
-
-def _first_difference(one: list[tuple[str, ...]], other: list[tuple[str, ...]]) -> str | None:
-    """The name of the first cell in which two lists of cells differ; None if they are the same."""
-    pairs = zip_longest(one, other)
-    return next(((mine or its)[0] for mine, its in pairs if mine != its), None)
 
 
 def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
@@ -111,8 +102,9 @@ def check_definitions(source: Source) -> None:
     or if an instructor's plain check could be answered by other names than those of answers.
     """
     known = exercise.load(source.chapter)
-    points = sum(it.points for it in known.values())
-    inside = sum(it.points for it in known.values() if it.witness == "inside")
+    points = sum(definition.points for definition in known.values())
+    seen_inside = [definition for definition in known.values() if definition.witness == "inside"]
+    inside = sum(definition.points for definition in seen_inside)
     if inside > points / 10:
         raise CourseError(
             f"{inside:g} of {points:g} points of {source.chapter} are witnessed inside the "
@@ -143,11 +135,11 @@ def _same(
     if expected == found:
         return
     differ = sorted(
-        it for it in expected.keys() | found.keys() if expected.get(it) != found.get(it)
+        name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)
     )
     named = [
-        f"{it} ({_points(expected.get(it))} and {_points(found.get(it))})"
-        for it in differ[:MOST_NAMED]
+        f"{name} ({_points(expected.get(name))} and {_points(found.get(name))})"
+        for name in differ[:MOST_NAMED]
     ]
     more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
     raise CourseError(

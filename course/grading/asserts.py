@@ -31,7 +31,7 @@ from course.notebook.report import Report, Row
 from course.sandbox.wire import WireError
 from course.shared.errors import TimeLimit
 
-_OURS = {"np": np, "numpy": np, "tk": tk, "torch": tk, "tensorkit": tk}
+_LIBRARIES = {"np": np, "numpy": np, "tk": tk, "torch": tk, "tensorkit": tk}
 _MODULES = """
 cmath collections copy decimal fractions functools itertools math numpy operator random re
 statistics string tensorkit unittest
@@ -58,14 +58,14 @@ def read(source: str, cells: Iterable[Cell] | None = None) -> tuple[ast.Module, 
     while found := sorted((names - answers - bound) & helpers.keys()):
         tree = ast.Module([helpers[found[0]], *tree.body], [])
         names, bound = _names(tree)
-    for it in ast.walk(tree):
-        modules = [it.module or ""] if isinstance(it, ast.ImportFrom) else []
-        modules += [alias.name for alias in it.names] if isinstance(it, ast.Import) else []
+    for node in ast.walk(tree):
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for module in modules:
             if module.partition(".")[0] not in _MODULES.split():
                 raise Broken(f"it imports {module or 'a neighbour'}, beside the gradebook")
     unknown = sorted(names - answers - bound)
-    if runs := [it for it in unknown if it in _RUNS_TEXT.split()]:
+    if runs := [name for name in unknown if name in _RUNS_TEXT.split()]:
         raise Broken(f"it calls `{runs[0]}`, which may run or open what a learner wrote")
     if cells is None:
         return tree, names
@@ -82,7 +82,7 @@ def judge(
         tree, wanted = read(source, cells)
     except Broken as problem:
         return _report(name, points, 0.0, f"This check was refused: {problem}.")
-    namespace: dict[str, Any] = {"__builtins__": builtins, **_OURS}
+    namespace: dict[str, Any] = {"__builtins__": builtins, **_LIBRARIES}
     last: list[Any] = []
     try:
         for one in sorted(wanted):
@@ -118,11 +118,11 @@ def _earned(last: ast.stmt | None, value: Any, points: float) -> float:
     return 0.0 if isinstance(last, ast.Expr) and _is_about_points(last.value) else points
 
 
-def _is_about_points(it: ast.expr) -> bool:
+def _is_about_points(expression: ast.expr) -> bool:
     """Whether an expression computes a number: an answer of many elements makes it none."""
-    called = it.func if isinstance(it, ast.Call) else None
+    called = expression.func if isinstance(expression, ast.Call) else None
     name = getattr(called, "id", getattr(called, "attr", None))
-    return isinstance(it, _COMPUTES) or name in _NUMBERS
+    return isinstance(expression, _COMPUTES) or name in _NUMBERS
 
 
 def _report(name: str, points: float, earned: float, message: str) -> Report:
@@ -175,7 +175,7 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
         for symbol in top.get_symbols()
         if symbol.is_assigned() or symbol.is_imported()
     }
-    return read - (_OURS.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
+    return read - (_LIBRARIES.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
 
 
 def _outer(statement: ast.stmt) -> set[str]:
@@ -190,6 +190,8 @@ def _why(error: BaseException) -> str:
         return f"Your code raised {type(error).__name__}: {first} ({where})"
     if isinstance(error, AssertionError):
         return first or "One of the instructor's checks failed."
-    frames = [it for it in traceback.extract_tb(error.__traceback__) if it.filename == "<check>"]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<check>"
+    ]
     line = f" in line {frames[-1].lineno} of the check" if frames else ""
     return f"{type(error).__name__}{line}: {first}"

@@ -66,10 +66,10 @@ def profile_for(*, unsafe: bool = False) -> str:
         return profiles.UNSAFE
     found = profiles.best()
     if found is None:
-        reasons = [profiles.why_not(it) for it in (profiles.NAMESPACES, profiles.LANDLOCK)]
+        reasons = [profiles.why_not(name) for name in (profiles.NAMESPACES, profiles.LANDLOCK)]
         raise CourseError(
             "This machine has no sandbox for learners' code, so nothing was graded.\n"
-            + "\n".join(f"- {it}" for it in reasons)
+            + "\n".join(f"- {reason}" for reason in reasons)
             + "\nOn a machine that holds nothing of value, --unsafe grades without one."
         )
     return found
@@ -79,11 +79,11 @@ def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
     sound = [folder for folder in _folders(root, chapter) if why_not(folder, chapter) is None]
-    found = [(it.name, it / chapter) for it in sound]
+    found = [(path.name, path / chapter) for path in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
         raise CourseError(f"No submission of {chapter} by {', '.join(sorted(missing))}.")
-    return [(name, it) for name, it in found if not wanted or name in wanted]
+    return [(name, path) for name, path in found if not wanted or name in wanted]
 
 
 def _folders(root: Path, chapter: str) -> list[Path]:
@@ -134,7 +134,7 @@ def _others(folder: Path, chapter: str) -> list[int]:
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission that is not graded."""
     found = ((folder, why_not(folder, chapter)) for folder in _folders(root, chapter))
-    return [f"{ascii(it.name)[:150]} is not graded: {why}." for it, why in found if why]
+    return [f"{ascii(path.name)[:150]} is not graded: {why}." for path, why in found if why]
 
 
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:

@@ -7,7 +7,6 @@ each exercise left has a process of its own, in which its own cells run alone.
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Generator, Iterator, Sequence, Set
@@ -27,8 +26,6 @@ MOST_OUTPUTS = 1000
 """Outputs of one submission; the same holds for these."""
 MOST_TROUBLES = 50
 """Sentences about the cells of one submission."""
-MOST_ASKED = 1 << 20
-"""Characters of the cells in one request, unless it is one cell."""
 
 
 class CellRunner:
@@ -62,24 +59,14 @@ class CellRunner:
     def checks(self) -> Generator[tuple[int, Cell]]:
         """Run the cells in order; each check and its position, once the cells above it ran."""
         try:
-            waiting: list[int] = []  # cells that are run together, before the next check
             for position, cell in enumerate(self.cells):
                 if matching.is_check(cell):
-                    self._run(waiting)
-                    waiting.clear()
                     cell["outputs"] = []
                     yield position, cell
                 elif cell["cell_type"] == "code":
-                    cell["outputs"] = []
-                    if self._is_unchanged_show(cell):
-                        cell["outputs"] = self._solved[cell["id"]]["outputs"]
-                    else:
-                        waiting.append(position)
-                        if cell["id"] == self.source.setup:
-                            self._run(waiting)
-                            waiting.clear()
-                            self._mend_setup(position)
-            self._run(waiting)
+                    self._run(position)
+                    if cell["id"] == self.source.setup:
+                        self._mend_setup(position)
         finally:
             if self._session is not None:
                 self._session.end()
@@ -127,25 +114,25 @@ class CellRunner:
             is_last = len(self.troubles) == MOST_TROUBLES - 1
             self.troubles.append("What happened to other cells is left out." if is_last else text)
 
-    def _run(self, positions: Sequence[int]) -> None:
-        """Run these cells; one that ends the process is dead, those after it run all the same."""
-        left = list(positions)
-        while left and not self.is_alone:
-            if self.is_over:  # these are not to blame for that
-                self._add_trouble(
-                    "The time for the whole notebook was over; cells after that did not run."
-                )
-                return
+    def _run(self, position: int) -> None:
+        """Run one cell; where it ends the process, those after it run in a new one."""
+        cell = self.cells[position]
+        cell["outputs"] = []
+        if self._is_unchanged_show(cell):
+            cell["outputs"] = self._solved[cell["id"]]["outputs"]
+        elif self.is_over and not self.is_alone:
+            self._add_trouble(
+                "The time for the whole notebook was over; cells after that did not run."
+            )
+        elif not self.is_alone:
             try:
                 if self._session is None:
                     self._session = self._fresh()
-                for reply in self._ask_to_run(self._session, [self.cells[n] for n in left]):
-                    self.cells[left.pop(0)]["outputs"] = self._outputs(reply)
+                cell["outputs"] = self._outputs(self._ask_to_run(self._session, cell))
             except Died as death:
-                position = left.pop(0)
-                self._mark_dead(self.cells[position], death.sentence)
+                self._mark_dead(cell, death.sentence)
                 error = {"ename": "Ended", "evalue": death.sentence, "traceback": []}
-                self.cells[position]["outputs"] = [{"output_type": "error", **error}]
+                cell["outputs"] = [{"output_type": "error", **error}]
                 self.restart(position)
 
     def _mark_dead(self, cell: Cell, sentence: str) -> None:
@@ -170,25 +157,22 @@ class CellRunner:
     def _alone(self, position: int) -> Session | None:
         """A session with the setup and the answer cell of the check at `position` only."""
         code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
-        answers = [n for n, it in enumerate(code) if matching.is_answer(it)]
+        answers = [n for n, cell in enumerate(code) if matching.is_answer(cell)]
         setup = code[: answers[0]] if answers else code
         own = code[answers[-1] :] if answers else []
-        return self._replayed([it for it in [*setup, *own] if it["id"] not in self._dead])
+        return self._replayed([cell for cell in [*setup, *own] if cell["id"] not in self._dead])
 
     def _replayed(self, cells: list[Cell]) -> Session | None:
         """A session in which these cells ran; None if one of them ended it, which is then dead."""
         session = self._fresh()
-        left = list(cells)
-        while left:
-            if left[0]["id"] in self._dead:
-                self._note(left.pop(0), "Ended", "it ended its process, or did not stop in time")
+        for cell in cells:
+            if cell["id"] in self._dead:
+                self._note(cell, "Ended", "it ended its process, or did not stop in time")
                 continue
-            alive = list(itertools.takewhile(lambda it: it["id"] not in self._dead, left))
             try:
-                for _ in self._ask_to_run(session, alive):
-                    left.pop(0)
+                self._ask_to_run(session, cell)
             except Died as death:
-                self._mark_dead(left[0], death.sentence)
+                self._mark_dead(cell, death.sentence)
                 return None
         return session
 
@@ -201,38 +185,36 @@ class CellRunner:
 
     def _is_unchanged_show(self, cell: Cell) -> bool:
         """A picture or demo as it was released: its outputs are known."""
-        ours = self.source.by_id.get(cell["id"])
+        released = self.source.by_id.get(cell["id"])
         shows = "show" in cell["metadata"].get("tags", [])
-        return shows and ours is not None and ours["source"] == cell["source"]
+        return shows and released is not None and released["source"] == cell["source"]
 
     def _mend_setup(self, position: int) -> None:
         """Where the learner's imports did not run, those that were released come next.
 
         Every other cell needs them: one slip there would cost all of the chapter.
         """
-        cell, ours = self.cells[position], self.source.by_id[self.cells[position]["id"]]
-        ran = next((it for it in reversed(self.runs) if it.cell_id == cell["id"]), None)
-        if cell["source"] == ours["source"] or (ran is not None and ran.error is None):
+        cell = self.cells[position]
+        released = self.source.by_id[cell["id"]]
+        ran = next((run for run in reversed(self.runs) if run.cell_id == cell["id"]), None)
+        if cell["source"] == released["source"] or (ran is not None and ran.error is None):
             return
         why = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
         self.note_trouble(cell, f"It did not run{why}; the imports are those that were released.")
-        released = {**ours, "id": f"{ours['id']}-released", "outputs": []}
-        self.cells.insert(position + 1, released)  # `checks` comes to it next
+        added = {**released, "id": f"{cell['id']}-released", "outputs": []}
+        self.cells.insert(position + 1, added)  # `checks` comes to it next
 
-    def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
-        """Run cells one after another; what each came to is noted as it comes."""
+    def _ask_to_run(self, session: Session, cell: Cell) -> Message:
+        """The reply to running a cell; what the cell came to is noted."""
         limit = self.warm.limits.cell_seconds
         begun = time.perf_counter()
         try:
-            for some in _in_requests(cells):
-                sources = [cell["source"] for cell in some]
-                message = {"do": "cells", "sources": sources, "seconds": limit}
-                replies = session.ask_each(message, [limit] * len(some))
-                for cell, (reply, _) in zip(some, replies, strict=True):
-                    self._note_reply(cell, reply, limit)
-                    yield reply
+            message = {"do": "cell", "source": cell["source"], "seconds": limit}
+            reply, _ = session.ask(message, seconds=limit)
         finally:
             self.seconds["cells"] += time.perf_counter() - begun
+        self._note_reply(cell, reply, limit)
+        return reply
 
     def _outputs(self, reply: Message) -> list[Any]:
         """What a cell showed, as far as it has the shape of outputs; `clean` makes it harmless."""
@@ -260,9 +242,10 @@ class CellRunner:
             self._note(cell, "TimeLimit", sentence)
         else:
             bound = reply.get("bound")
-            names = [it for it in bound[:1000] if type(it) is str] if type(bound) is list else []
-            said = reply.get("error"), reply.get("message"), reply.get("source")
-            error, why, text = (value if type(value) is str else None for value in said)
+            bound = bound[:1000] if type(bound) is list else []
+            names = [name for name in bound if type(name) is str]
+            texts = reply.get("error"), reply.get("message"), reply.get("source")
+            error, why, text = (value if type(value) is str else None for value in texts)
             self._note(cell, error and error[:200], why or "", names, text)
 
     def _note(
@@ -288,22 +271,8 @@ def _flat(output: Message) -> Message:
     kept: Message = {}
     for name, value in output.items():
         if isinstance(value, dict):
-            value = {kind: it for kind, it in value.items() if isinstance(it, str)}
+            value = {kind: text for kind, text in value.items() if isinstance(text, str)}
         elif isinstance(value, list):
-            value = [it for it in value if isinstance(it, str)]
+            value = [text for text in value if isinstance(text, str)]
         kept[name] = value
     return kept
-
-
-def _in_requests(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
-    """The cells in as few runs as may be asked for at once."""
-    some: list[Cell] = []
-    size = 0
-    for cell in cells:
-        if some and size + len(cell["source"]) > MOST_ASKED:
-            yield some
-            some, size = [], 0
-        some.append(cell)
-        size += len(cell["source"])
-    if some:
-        yield some

@@ -123,10 +123,10 @@ def _points_chart(report: ClassReport) -> dict[str, str]:
 def _exercises_chart(report: ClassReport) -> dict[str, str]:
     """How the answers to each exercise are, in the order of the chapter."""
     exercises = report.exercises
-    named = [
-        f"{_plain(it)}: {', '.join(f'{n} {status}' for status, n in it.counts.items() if n)}"
-        for it in exercises
-    ]
+    named = []
+    for summary in exercises:
+        counts = [f"{count} {status}" for status, count in summary.counts.items() if count]
+        named.append(f"{_plain(summary)}: {', '.join(counts)}")
 
     def draw(axes: Any) -> None:
         from tensorkit.viz.drawing import FAINT, GREEN, ORANGE, RED

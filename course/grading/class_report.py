@@ -150,7 +150,7 @@ class ClassReport:
     @property
     def hardest(self) -> list[ExerciseSummary]:
         """The exercises, those first in which most points were lost."""
-        return sorted(self.exercises, key=lambda it: (-it.lost, -it.counts[FAILED]))
+        return sorted(self.exercises, key=lambda summary: (-summary.lost, -summary.counts[FAILED]))
 
     @cached_property
     def possible(self) -> float:
@@ -165,7 +165,7 @@ class ClassReport:
     def need_help(self) -> list[tuple[Result, str]]:
         """Who has less than half of the points, or nothing that could be graded, and why."""
         found = []
-        for result in sorted(self.results, key=lambda it: (it.score, it.learner)):
+        for result in sorted(self.results, key=lambda result: (result.score, result.learner)):
             if result.status != "graded":
                 found.append((result, result.sentence or result.status))
             elif result.score < self.possible / 2:
@@ -185,7 +185,9 @@ class ClassReport:
             given = similar.given_code(definition, self._given_cells)
             found += similar.pairs(id, answers, given)
             found += similar.from_library(id, answers, given)
-        return sorted(found, key=lambda it: (-it.likeness, -it.shared, it.exercise, it.one))
+        return sorted(
+            found, key=lambda pair: (-pair.likeness, -pair.shared, pair.exercise, pair.one)
+        )
 
 
 def _why(result: Result) -> str:
@@ -196,7 +198,10 @@ def _why(result: Result) -> str:
         reports = [graded.report for graded in counted if _status(graded) == status]
         if not reports:
             continue
-        names = [f"{it.title} ({why})" if (why := _what(it)) else it.title for it in reports]
+        names = [
+            f"{report.title} ({why})" if (why := _what(report)) else report.title
+            for report in reports
+        ]
         is_all = status == NOT_STARTED and len(reports) == len(counted) > 1
         parts.append(f"{words}: {'everything' if is_all else ', '.join(names)}")
     return "; ".join([*parts, *result.troubles])

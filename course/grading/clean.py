@@ -168,9 +168,9 @@ def _as_text(source: str) -> str:
 def clean_outputs(outputs: list[Any], room: Room | None = None) -> list[Output]:
     """Outputs of a cell in the shape that notebooks have, with what is known to be harmless."""
     room = room or Room()
-    cleaned = (it for output in outputs if (it := _clean(output, room)) is not None)
+    cleaned = filter(None, (_clean(output, room) for output in outputs))
     instead = {"output_type": "stream", "name": "stdout", "text": _TOO_LARGE}
-    return [it if _fits(it, room) else instead for it in cleaned]
+    return [output if _fits(output, room) else instead for output in cleaned]
 
 
 _TOO_LARGE = "[This output is not shown: the notebook's outputs are too large for a page.]\n"
@@ -179,7 +179,8 @@ _TOO_LARGE = "[This output is not shown: the notebook's outputs are too large fo
 def _fits(output: Output, room: Room) -> bool:
     """Whether there is room on the page for an output."""
     shown = [output.get("text", ""), *output.get("data", {}).values(), *output.get("traceback", ())]
-    size = 200 + sum(len(html.escape(it)) + 60 * it.count("\x1b") for it in shown)  # of colour
+    # an escape sequence of colour becomes an element
+    size = 200 + sum(len(html.escape(text)) + 60 * text.count("\x1b") for text in shown)
     if size > room.page:
         return False
     room.page -= size

@@ -1,6 +1,6 @@
 """Grading on other machines, by way of a scheduler of dask.distributed.
 
-A worker gets bytes and gives a result as JSON; it needs neither the gradebook nor a shared disk,
+A worker gets bytes and gives a result; it needs neither the gradebook nor a shared disk,
 only this package and a sandbox of its own. Who can reach the scheduler can run programs on the
 workers: keep it on a private network, or use TLS (`tls://`, configured as dask describes).
 """
@@ -46,11 +46,13 @@ class Cluster:
             found: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
-        ours = profiles.versions()
+        expected = profiles.versions()
         for name, (versions, _) in found.items():
-            if versions != ours:
+            if versions != expected:
                 self.close()
-                raise CourseError(f"{name} has {versions}, this machine {ours}: install the same.")
+                raise CourseError(
+                    f"{name} has {versions}, this machine {expected}: install the same."
+                )
         self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in found.values()])
 
     def __enter__(self) -> Cluster:
@@ -73,7 +75,7 @@ class Cluster:
         """
         from distributed import KilledWorker, as_completed
 
-        chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
+        chapter = self._client.scatter(source, broadcast=True, hash=True)
         waiting = iter(jobs)
         sent: dict[str, Job] = {}
 
@@ -81,7 +83,6 @@ class Cluster:
             future = self._client.submit(
                 _graded,
                 chapter,
-                source.digest,
                 job,
                 self.profile,
                 limits or Limits(),
@@ -102,8 +103,7 @@ class Cluster:
         for future in done:
             job = sent.pop(future.key)
             try:
-                text, timings, page = future.result()
-                yield Result.from_json(text, timings=timings, page=page)
+                yield future.result()
             except KilledWorker:
                 yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
             except Exception as problem:
@@ -111,7 +111,7 @@ class Cluster:
                 job.tries += 1
                 if job.tries >= workers.TRIES:
                     raise CourseError(f"The cluster does not grade: {problem}") from None
-                chapter = self._client.scatter(source.to_json(), broadcast=True, hash=True)
+                chapter = self._client.scatter(source, broadcast=True, hash=True)
                 done.add(send(job))
             fill()
 
@@ -132,21 +132,15 @@ def _common(offered: list[list[str]]) -> str:
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, and the sandboxes that work on it."""
     safe = (profiles.NAMESPACES, profiles.LANDLOCK)
-    return profiles.versions(), [it for it in safe if profiles.why_not(it) is None]
+    return profiles.versions(), [profile for profile in safe if profiles.why_not(profile) is None]
 
 
-def _graded(
-    chapter: str, digest: str, job: Job, profile: str, limits: Limits
-) -> tuple[str, dict[str, float], str]:
+def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:
     """One result, from a checker that stays for this thread's next submission."""
-    wanted = (digest, profile, limits)
+    wanted = (source.digest, profile, limits)
     if getattr(_own, "wanted", None) != wanted:
         if hasattr(_own, "worker"):
             _own.worker.close()
         number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
-        _own.worker, _own.wanted = (
-            Worker(number, Source.from_json(chapter), profile, limits),
-            wanted,
-        )
-    result = workers.one(_own.worker, job)
-    return result.to_json(), dict(result.timings), result.page
+        _own.worker, _own.wanted = Worker(number, source, profile, limits), wanted
+    return workers.one(_own.worker, job)

@@ -48,7 +48,7 @@ def comment(
 
 def _wrong_in_the_same_way(root: Path, chapter: str, exercise: str, like: str) -> list[str]:
     exercises = ClassReport(chapter, list(stored_results(root, chapter))).exercises
-    summary = next((it for it in exercises if it.id == exercise), None)
+    summary = next((summary for summary in exercises if summary.id == exercise), None)
     if summary is None:
         names = ", ".join(exercise.id for exercise in exercises) or "nothing that is graded"
         raise CourseError(f"{chapter} has no graded exercise {exercise}; it has {names}.")

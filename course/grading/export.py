@@ -52,7 +52,7 @@ def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
         submission.student_id: submission for submission in book.assignment_submissions(chapter)
     }
     grades = []
-    for student in sorted(book.students, key=lambda it: it.id):
+    for student in sorted(book.students, key=lambda student: student.id):
         own = found.get(student.id)
         penalty = (own.late_submission_penalty or 0.0) if own else 0.0
         moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
@@ -268,7 +268,7 @@ def export(
     from course.grading.gradebook import opened
 
     with opened(root, config) as book:
-        open_ones = [it.learner for it in grades_of(book, chapter) if not it.is_complete]
+        open_ones = [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]
         if platform == "csv":
             if identities or column:
                 raise CourseError("--to csv has nbgrader's columns: no --identities, no --column.")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from nbgrader.api import (
     BaseCell,
@@ -30,7 +31,7 @@ from traitlets.config import Config
 from course.shared.errors import CourseError
 
 _STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
-    it.__table__ for it in (Student, SubmittedAssignment, SubmittedNotebook, Grade, Comment)
+    model.__table__ for model in (Student, SubmittedAssignment, SubmittedNotebook, Grade, Comment)
 )
 
 
@@ -53,14 +54,13 @@ class ChapterEntries:
                 f"nbgrader generate_assignment {chapter}"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
-        self._notebooks = {
-            notebook.id: notebook.name == chapter for notebook in assignment.notebooks
-        }
+        self._notebooks = {notebook.id for notebook in assignment.notebooks}
         notebook = next(notebook for notebook in assignment.notebooks if notebook.name == chapter)
+        self._notebook = notebook.id
         graded = [*notebook.grade_cells, *notebook.task_cells]
-        self.points = {it.name: float(it.max_score) for it in graded}
+        self.points = {cell.name: float(cell.max_score) for cell in graded}
         """Points that each graded cell is worth."""
-        self._graded = {it.id: it.name for it in graded}
+        self._graded = {cell.id: cell.name for cell in graded}
         commented = [*notebook.solution_cells, *notebook.task_cells]
         self._commented = {cell.id: cell.name for cell in commented}
         self.commented = frozenset(self._commented.values())
@@ -120,7 +120,7 @@ class ChapterEntries:
         if self._due is None:
             raise CourseError("This chapter has no due date, so there is nothing to extend.")
         database = self._book.db
-        if database.execute(_FIND_STUDENT, {"learner": learner}).one_or_none() is None:
+        if not self._knows(learner):
             raise CourseError(f"The gradebook does not know {learner}: nbgrader db student add.")
         self._book.update_or_create_submission(self._name, learner)
         self._book.grant_extension(self._name, learner, days=days)
@@ -129,16 +129,25 @@ class ChapterEntries:
         self._penalise(learner, id, is_late_by)
         database.commit()
 
+    def _knows(self, learner: str) -> bool:
+        found = self._book.db.execute(select(_STUDENT.c.id).where(_STUDENT.c.id == learner))
+        return found.one_or_none() is not None
+
     def _submission(self, learner: str, timestamp: str | None) -> tuple[str, float]:
         """The id of the submitted notebook, made if it is not there, and the seconds it is late."""
         run = self._book.db.execute
         moment = None
         if timestamp:
             moment = datetime.fromisoformat(timestamp).astimezone(UTC).replace(tzinfo=None)
-        found = run(_FIND, {"assignment": self._id, "learner": learner}).one_or_none()
+        table = _ASSIGNMENT.c
+        found = run(
+            select(table.id, table.timestamp, table.extension).where(
+                table.assignment_id == self._id, table.student_id == learner
+            )
+        ).one_or_none()
         extension = None
         if found is None:
-            if run(_FIND_STUDENT, {"learner": learner}).one_or_none() is None:
+            if not self._knows(learner):
                 run(insert(_STUDENT), [{"id": learner}])
             row = {"assignment_id": self._id, "student_id": learner, "timestamp": moment}
             made = run(insert(_ASSIGNMENT), row).inserted_primary_key[0]
@@ -147,59 +156,59 @@ class ChapterEntries:
             if moment is None:
                 moment = before
             elif moment != before:
-                run(update(_ASSIGNMENT).where(_ASSIGNMENT.c.id == made).values(timestamp=moment))
-        known = {} if found is None else dict(tuple(it) for it in run(_NOTEBOOKS, {"id": made}))
-        missing = [notebook for notebook in self._notebooks if notebook not in known]
-        for it in missing:
-            row = {"notebook_id": it, "assignment_id": made}
-            known[it] = run(insert(_NOTEBOOK), row).inserted_primary_key[0]
+                run(update(_ASSIGNMENT).where(table.id == made).values(timestamp=moment))
+        known = self._pairs(_NOTEBOOK.c.notebook_id, _NOTEBOOK.c.id, assignment_id=made)
+        for notebook in self._notebooks - known.keys():
+            row = {"notebook_id": notebook, "assignment_id": made}
+            known[notebook] = run(insert(_NOTEBOOK), row).inserted_primary_key[0]
         late = 0.0
         if moment is not None and self._due is not None:
             due = self._due if extension is None else self._due + extension
             late = max(0.0, (moment - due).total_seconds())
-        return next(known[it] for it, is_own in self._notebooks.items() if is_own), late
+        return known[self._notebook], late
 
     def _enter_scores(self, id: str, scores: Mapping[str, float | None]) -> None:
-        run = self._book.db.execute
-        there = {cell: (row, by_hand) for row, cell, by_hand in run(_GRADES, {"id": id})}
-        new, old = [], []
+        by_hand = self._pairs(_GRADE.c.cell_id, _GRADE.c.manual_score, notebook_id=id)
+        rows = {}
         for cell, name in self._graded.items():
-            row, by_hand = there.get(cell, (None, None))
-            score = scores[name]
-            is_for_a_person = by_hand is not None or score is None
-            values = {"auto_score": score, "needs_manual_grade": is_for_a_person}
-            if row is None:
-                new.append({**values, "cell_id": cell, "notebook_id": id})
-            else:
-                old.append({**values, "row": row})
-        if new:
-            run(insert(_GRADE), new)
-        if old:
-            run(_CHANGE_GRADE, old)
+            is_for_a_person = by_hand.get(cell) is not None or scores[name] is None
+            rows[cell] = {"auto_score": scores[name], "needs_manual_grade": is_for_a_person}
+        self._write(_GRADE, id, rows)
 
     def _enter_comments(self, id: str, comments: Mapping[str, str | None]) -> None:
-        run = self._book.db.execute
-        there = {cell: row for row, cell in run(_COMMENTS, {"id": id})}
-        new, old = [], []
-        for cell, name in self._commented.items():
-            if cell in there:
-                old.append({"auto_comment": comments[name], "row": there[cell]})
-            else:
-                new.append({"auto_comment": comments[name], "cell_id": cell, "notebook_id": id})
-        if new:
-            run(insert(_COMMENT), new)
-        if old:
-            run(_CHANGE_COMMENT, old)
+        named = self._commented.items()
+        self._write(_COMMENT, id, {cell: {"auto_comment": comments[name]} for cell, name in named})
+
+    def _write(self, table: Any, id: str, rows: Mapping[str, dict[str, Any]]) -> None:
+        """Write these columns of a notebook's rows, by cell; a row that is not there is made."""
+        known = self._pairs(table.c.cell_id, table.c.id, notebook_id=id)
+        changed = [{"row": known[cell], **row} for cell, row in rows.items() if cell in known]
+        made = [
+            {"cell_id": cell, "notebook_id": id, **row}
+            for cell, row in rows.items()
+            if cell not in known
+        ]
+        if changed:
+            self._book.db.execute(update(table).where(table.c.id == bindparam("row")), changed)
+        if made:
+            self._book.db.execute(insert(table), made)
+
+    def _pairs(self, key: Any, value: Any, **where: str) -> dict[str, Any]:
+        """Two columns of a table, as a dictionary, of the rows with these values in others."""
+        rows = select(key, value).filter_by(**where)
+        return {row[0]: row[1] for row in self._book.db.execute(rows)}
 
     def _penalise(self, learner: str, id: str, late: float) -> None:
         run = self._book.db.execute
         penalty = None
         if late > 0:
-            score = run(_SCORE, {"id": id}).scalar_one()
+            scores = select(func.coalesce(func.sum(Grade.score), 0.0))
+            score = run(scores.where(Grade.notebook_id == id)).scalar_one()
             penalty = self._late.late_submission_penalty(learner, score, late)
             if penalty is not None:
                 penalty = min(max(penalty, 0), score)
-        run(_CHANGE_PENALTY, [{"row": id, "late_submission_penalty": penalty}])
+        row = update(_NOTEBOOK).where(_NOTEBOOK.c.id == id)
+        run(row.values(late_submission_penalty=penalty))
 
 
 def roster(root: Path, config: Config) -> list[str]:
@@ -236,38 +245,3 @@ def _url(root: Path, config: Config) -> str:
 
 def _course_id(config: Config) -> str:
     return str(config.CourseDirectory.get("course_id", "")) or "default_course"
-
-
-# Written once: a statement is compiled when it is first run.
-_FIND = select(_ASSIGNMENT.c.id, _ASSIGNMENT.c.timestamp, _ASSIGNMENT.c.extension).where(
-    _ASSIGNMENT.c.assignment_id == bindparam("assignment"),
-    _ASSIGNMENT.c.student_id == bindparam("learner"),
-)
-_FIND_STUDENT = select(_STUDENT.c.id).where(_STUDENT.c.id == bindparam("learner"))
-_NOTEBOOKS = select(_NOTEBOOK.c.notebook_id, _NOTEBOOK.c.id).where(
-    _NOTEBOOK.c.assignment_id == bindparam("id")
-)
-_GRADES = select(_GRADE.c.id, _GRADE.c.cell_id, _GRADE.c.manual_score).where(
-    _GRADE.c.notebook_id == bindparam("id")
-)
-_COMMENTS = select(_COMMENT.c.id, _COMMENT.c.cell_id).where(
-    _COMMENT.c.notebook_id == bindparam("id")
-)
-_SCORE = select(func.coalesce(func.sum(Grade.score), 0.0)).where(
-    Grade.notebook_id == bindparam("id")
-)
-_CHANGE_GRADE = (
-    update(_GRADE)
-    .where(_GRADE.c.id == bindparam("row"))
-    .values(auto_score=bindparam("auto_score"), needs_manual_grade=bindparam("needs_manual_grade"))
-)
-_CHANGE_COMMENT = (
-    update(_COMMENT)
-    .where(_COMMENT.c.id == bindparam("row"))
-    .values(auto_comment=bindparam("auto_comment"))
-)
-_CHANGE_PENALTY = (
-    update(_NOTEBOOK)
-    .where(_NOTEBOOK.c.id == bindparam("row"))
-    .values(late_submission_penalty=bindparam("late_submission_penalty"))
-)

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import io
 import os
+import pwd
 import re
 import stat
 import zipfile
@@ -86,7 +87,7 @@ def collect(
         to.mkdir(parents=True)
         names = [entry.name for entry in os.scandir(opened)]
         wanted = set(names) - ignored("", names)
-        for name in sorted(wanted, key=lambda it: (not it.endswith(".ipynb"), it)):
+        for name in sorted(wanted, key=lambda name: (not name.endswith(".ipynb"), name)):
             files -= 1
             try:
                 if files < 0:
@@ -124,8 +125,6 @@ def owners_of(folder: Path) -> set[int]:
 
 def account(uid: int) -> str:
     """The name of a user of this machine, or the number of one who has none."""
-    import pwd  # Windows has none
-
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -137,34 +136,19 @@ def _check_owner(found: os.stat_result, owners: Set[int] | None) -> None:
         raise Refused(f"It belongs to {account(found.st_uid)}.")
 
 
-Folder = int | str
-"""An open folder: its descriptor, which stays with the folder whatever is done to its name.
-
-Windows opens no folders. There it is the path: nobody is graded on Windows, and a learner's doctor
-reads a folder of the learner's own.
-"""
-_OPENS_FOLDERS = {os.open, os.stat} <= os.supports_dir_fd
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_FILE |= getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
+Folder = int
+"""An open folder: its descriptor, which stays with the folder whatever is done to its name."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextlib.contextmanager
 def _opened(name: str, folder: Folder | None = None) -> Iterator[Folder]:
-    path, inside = _at(folder, name)
-    if not _OPENS_FOLDERS:
-        yield path
-        return
-    opened = os.open(path, _FOLDER, dir_fd=inside)
+    opened = os.open(name, _FOLDER, dir_fd=folder)
     try:
         yield opened
     finally:
         os.close(opened)
-
-
-def _at(folder: Folder | None, name: str) -> tuple[str, int | None]:
-    """An entry of an open folder as the functions of `os` take it: a path and `dir_fd`."""
-    return (str(Path(folder, name)), None) if isinstance(folder, str) else (name, folder)
 
 
 def exchange_secret(folder: Path) -> str | None:
@@ -213,8 +197,7 @@ def _notebook(folder: Folder, names: list[str], chapter: str, notes: list[str]) 
 
 
 def _content(folder: Folder, name: str, owners: Set[int] | None = None) -> bytes:
-    path, inside = _at(folder, name)
-    opened = os.open(path, _FILE, dir_fd=inside)
+    opened = os.open(name, _FILE, dir_fd=folder)
     found = os.fstat(opened)
     if not stat.S_ISREG(found.st_mode):
         os.close(opened)
@@ -251,8 +234,7 @@ def _from_archive(content: bytes, expected: str) -> bytes:
 
 
 def _status(folder: Folder, name: str) -> os.stat_result:
-    path, inside = _at(folder, name)
-    return os.stat(path, dir_fd=inside, follow_symlinks=False)
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def _timestamp(folder: Folder, notes: list[str]) -> str | None:

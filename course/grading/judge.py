@@ -131,9 +131,9 @@ def _without_points(source: Source) -> list[Graded]:
     found = []
     for cell in source.released["cells"]:
         if matching.is_check(cell):
-            it = _exercise_of(cell, known)
-            title = it.title if it else str(matching.grade_id(cell))
-            id = it.id if it else str(matching.grade_id(cell))
+            definition = _exercise_of(cell, known)
+            title = definition.title if definition else str(matching.grade_id(cell))
+            id = definition.id if definition else str(matching.grade_id(cell))
             report = Report(id, title, "missing", _points(cell), message="Nothing was graded.")
             found.append(Graded(str(matching.grade_id(cell)), report))
     return found
@@ -191,7 +191,7 @@ class Judge:
 
     def _overwritten(self) -> list[str]:
         """Names of the library and of Python to which a cell before this check gave a value."""
-        defined = {it for run in self.runner.runs if "=" in run.source for it in run.defines()}
+        defined = {name for run in self.runner.runs if "=" in run.source for name in run.defines()}
         return sorted(defined & answer.LIBRARY)
 
     def _checked(
@@ -216,7 +216,7 @@ class Judge:
     def _checked_by_asserts(self, caller: Caller, cell: Cell) -> Report:
         """A plain check of the instructor's own."""
         solved = self.runner.source.solved["cells"]
-        own = next((it for it in solved if it["id"] == cell["id"]), cell)
+        own = next((check for check in solved if check["id"] == cell["id"]), cell)
         name = str(matching.grade_id(cell))
         return asserts.judge(caller, own["source"], name, _points(cell), solved)
 
@@ -253,31 +253,35 @@ class SessionCheck:
         """What makes calls for this check."""
         return Caller(self.session, self.without, probes, Budget(seconds))
 
-    def exercise(self, it: Exercise, seconds: float) -> Report:
+    def exercise(self, exercise: Exercise, seconds: float) -> Report:
         """The report on one exercise, found and decided as `check` does in the notebook."""
-        caller = self.caller(seconds, probes=type(it).run is not Exercise.run)
+        caller = self.caller(seconds, probes=type(exercise).run is not Exercise.run)
         try:
-            exists, value, source = caller.look(it.name)
+            exists, value, source = caller.look(exercise.name)
         except (Died, WireError) as problem:
             self.death = str(problem)
-            return Report(it.id, it.title, "stopped", it.points, message=str(problem))
-        namespace = {it.name: value} if exists else {}
-        found = answer.find(it, namespace, self.runs, lambda _: source)
+            return Report(
+                exercise.id, exercise.title, "stopped", exercise.points, message=str(problem)
+            )
+        namespace = {exercise.name: value} if exists else {}
+        found = answer.find(exercise, namespace, self.runs, lambda _: source)
         if found.state != "ready":
-            report = nothing_to_check(it, found)
+            report = nothing_to_check(exercise, found)
         else:
             run = self._runner(caller)
             report = check_with(
-                it, value, seed=self.seed, seconds=seconds, run=run, source=found.source
+                exercise, value, seed=self.seed, seconds=seconds, run=run, source=found.source
             )
         return with_note(report, found)
 
     def _runner(self, caller: Caller) -> RunCase:
-        def run(it: Exercise, value: Any, given: Case, untouched: Case, budget: Budget) -> Outcome:
+        def run(
+            exercise: Exercise, value: Any, given: Case, untouched: Case, budget: Budget
+        ) -> Outcome:
             if self.death is not None:
                 return Outcome("not run")
             try:
-                return run_case(caller, it, value, given, untouched, budget)
+                return run_case(caller, exercise, value, given, untouched, budget)
             except (Died, WireError) as problem:
                 self.death = str(problem)
                 return Outcome("raised", error=Ended(), message=(self.death, ""))

@@ -65,7 +65,7 @@ class CheckSubmission(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The released notebook; `GradeInSandbox` fills it from the submission itself."""
         extras.needed("nh3", "teach", "Grading")
-        learner, chapter = (str(resources["nbgrader"][it]) for it in ("student", "assignment"))
+        learner, chapter = (str(resources["nbgrader"][name]) for name in ("student", "assignment"))
         why = batch.why_not(paths.course_root() / "course" / "submitted" / learner, chapter)
         if why is not None:
             raise CourseError(f"{learner!r} is not graded: {why}.")
@@ -130,7 +130,7 @@ def before(assignment: str, student: str, notebooks: list[str]) -> None:
     """What nbgrader sees of a submission: no links, and a notebook under the chapter's name."""
     without_links(assignment, student, notebooks)
     folders = {Path(notebook).parent for notebook in notebooks}
-    named = [str(it / f"{it.name}.ipynb") for it in folders]
+    named = [str(folder / f"{folder.name}.ipynb") for folder in folders]
     if not set(named) & set(notebooks):
         notebooks[:] = named  # nbgrader skips every other name; `GradeInSandbox` finds it
 
@@ -141,7 +141,7 @@ def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
         waiting = [(folder, 0)]
         while waiting:
             path, depth = waiting.pop()
-            for entry in sorted(os.scandir(path), key=lambda it: it.name):
+            for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
                 if entry.is_dir(follow_symlinks=False) and depth < intake.DEEPEST:
                     waiting.append((Path(entry.path), depth + 1))
                 elif entry.is_dir(follow_symlinks=False):

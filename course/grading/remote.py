@@ -65,12 +65,10 @@ class Caller:
         if reply.get("exists") is not True:
             return False, None, None
         value = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-        if isinstance(value, AnswerHandle):
-            value = Answer(self, name, value.text, is_class=value.kind == "a type")
         source = reply.get("source")
         return True, value, source[:LONGEST_SOURCE] if type(source) is str else None
 
-    def call(self, target: str | int, method: str, args: list[Any], options: Message) -> Any:
+    def call(self, target: int, method: str, args: list[Any], options: Message) -> Any:
         """What the answer returns; what it wrote into its arguments is written into them here."""
         if not self.budget.left:  # many short calls, of an iterator without end
             raise TimeLimitThere
@@ -81,15 +79,15 @@ class Caller:
         return value
 
     def _called(
-        self, target: str | int, method: str, args: list[Any], options: Message
+        self, target: int, method: str, args: list[Any], options: Message
     ) -> tuple[Any, list[Any]]:
-        encoder = Encoder(self._keep, is_ours=True)
+        encoder = Encoder(self._keep, is_checker=True)
         message = {
             "do": "call",
             "target": target,
             "method": method,
             "args": [encoder.encode(arg) for arg in args],
-            "options": {name: encoder.encode(it) for name, it in options.items()},
+            "options": {name: encoder.encode(option) for name, option in options.items()},
             "without": self.without,
             "cuda": tk.cuda.is_available(),
             "seconds": max(self.budget.left, 0.001),
@@ -101,9 +99,9 @@ class Caller:
         if self.received > MOST_RECEIVED:
             raise WireError("This is more data than a check looks at.")
         self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
-        told = reply.get("left_changed")
-        told = told[:20] if type(told) is list else []
-        self.left_changed += [it[:100] for it in told if type(it) is str]
+        left_changed = reply.get("left_changed")
+        left_changed = left_changed[:20] if type(left_changed) is list else []
+        self.left_changed += [sentence[:100] for sentence in left_changed if type(sentence) is str]
         if reply.get("ended") == "timed out":
             raise TimeLimitThere
         try:
@@ -122,34 +120,34 @@ class Caller:
         """What the answer returned, or the exception that it raised."""
         self.warned += [text for text in reply["warned"] if type(text) is str][:20]
         shared = _shared(reply["same"], blocks, encoder.owners)
-        for theirs, mine in shared.items():
-            memory = bytes_of(encoder.owners[mine])
+        for received, sent in shared.items():
+            memory = bytes_of(encoder.owners[sent])
             if memory.flags.writeable:
-                memory[:] = blocks[theirs]
-                blocks[theirs] = memory
+                memory[:] = blocks[received]
+                blocks[received] = memory
         for here, there in encoder.moved:
             follow(there, here)
         objects = encoder.objects
-        inputs = [(objects[mine], theirs) for mine, theirs in reply["inputs"]]
+        inputs = [(objects[n], handle) for n, handle in reply["inputs"]]
         decoder = Decoder(blocks, lambda coded: self._remote_object(coded, inputs), objects)
         # in the order in which they were packed: numbers are given along the way
         value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
-        for mine, state in zip(objects, reply["state"], strict=True):
-            _take_over(mine, state, decoder)
+        for argument, state in zip(objects, reply["state"], strict=True):
+            _take_over(argument, state, decoder)
         self.received += decoder.shown  # it is kept until all cases are looked at
         return value, _rebuilt(reply["error"]) if reply["ended"] == "raised" else None
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
         """Write other numbers through the arguments on both sides; both results must show them."""
         before = [bytes_of(owner).copy() for owner in owners]
-        other = [np.frombuffer(os.urandom(len(it)), np.uint8) & 1 for it in before]
+        other = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in before]
         for wanted in (other, before):
             for owner, content in zip(owners, wanted, strict=True):
                 bytes_of(owner)[:] = content
             sent = [content.tobytes() for content in wanted]
             reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
-            theirs = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-            if _numbers(theirs) != _numbers(value):
+            once_more = Decoder(blocks, self._remote_object).decode(reply.get("value"))
+            if _numbers(once_more) != _numbers(value):
                 raise WireError("Memory is shared otherwise than was said.")
 
     def _keep(self, function: Any) -> int:
@@ -158,7 +156,7 @@ class Caller:
 
     def _call_back(self, message: Message, blocks: list[np.ndarray]) -> tuple[Message, list[Any]]:
         """A function that was an argument is called by the answer."""
-        encoder = Encoder(self._keep, is_ours=True)
+        encoder = Encoder(self._keep, is_checker=True)
         try:
             function = self._functions[message["callback"]]
             args = [Decoder(blocks, self._remote_object).decode(arg) for arg in message["args"]]
@@ -173,7 +171,7 @@ class Caller:
         kind, text = _sound_text(coded, "kind"), _sound_text(coded, "text")
         if coded["k"] == "opaque":
             return Opaque(kind, text)
-        made = AnswerHandle if coded.get("callable") is True else Handle
+        made = Answer if coded.get("callable") is True else Handle
         number = coded["h"]
         if type(number) is not int:
             raise WireError("A handle is damaged.")
@@ -186,18 +184,18 @@ class Caller:
         if not inputs:
             return result
         held = result.detach()
-        theirs = [Handle("a tensor", "", self, it) for _, it in inputs]
+        handles = [Handle("a tensor", "", self, handle) for _, handle in inputs]
 
         class Answered(tk.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, *mine: tk.Tensor) -> tk.Tensor:
+            def forward(ctx: Any, *tensors: tk.Tensor) -> tk.Tensor:
                 return held.clone()
 
             @staticmethod
             def backward(ctx: Any, *upstream: tk.Tensor) -> Any:
-                return self.call(number, "gradient", [*upstream, *theirs], {})
+                return self.call(number, "gradient", [*upstream, *handles], {})
 
-        answered: tk.Tensor = Answered.apply(*(it for it, _ in inputs))
+        answered: tk.Tensor = Answered.apply(*(tensor for tensor, _ in inputs))
         return answered
 
 
@@ -256,34 +254,19 @@ class Handle(Opaque):
     __hash__ = object.__hash__
 
 
-class AnswerHandle(Handle):
-    """One that can be called."""
+class Answer(Handle):
+    """A function or a class of the learner's: a handle that can be called."""
+
+    @property
+    def is_class(self) -> bool:
+        return self.kind == "a type"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.caller.call(self.number, "", list(args), options)
 
-
-class Answer:
-    """The function, or the class, that a name of the notebook means."""
-
-    def __init__(
-        self, caller: Caller, name: str, text: str = "", *, is_class: bool = False
-    ) -> None:
-        self._caller, self.__name__, self._text, self.is_class = caller, name, text, is_class
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._caller.call(self.__name__, "", list(args), options)
-
-    def __getitem__(self, key: Any) -> Any:
-        """What is launched, of a kernel: ``answer[blocks, threads]``."""
-        return self._caller.call(self.__name__, "entry", [key], {})
-
     def tried(self, *args: Any) -> Any:
         """What a program comes to in which the answer is a part of the engine of chapter 10."""
-        return self._caller.call(self.__name__, "tried", list(args), {})
-
-    def __repr__(self) -> str:
-        return self._text
+        return self.ask("tried", *args)
 
 
 def run_case(
@@ -345,26 +328,26 @@ def _records(ledger: Any) -> list[tuple[str, str | None, int]]:
 
 
 def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:
-    """Which of their blocks are which of ours, by position, as far as the sizes allow it."""
-    found = {int(theirs): int(mine) for theirs, mine in pairs}
-    for theirs, mine in found.items():
-        if theirs < 0 or mine < 0 or blocks[theirs].nbytes != owners[mine].nbytes:
+    """Which received blocks are which sent ones, by position, as far as the sizes allow it."""
+    found = {int(received): int(sent) for received, sent in pairs}
+    for received, sent in found.items():
+        if received < 0 or sent < 0 or blocks[received].nbytes != owners[sent].nbytes:
             raise WireError("Memory is damaged.")
     return found
 
 
-def _take_over(mine: Any, state: Any, decoder: Decoder) -> None:
+def _take_over(argument: Any, state: Any, decoder: Decoder) -> None:
     """Do to an argument what the answer did to it; arrays share their memory already."""
     if state is None:
         return
-    if type(mine) in (list, dict):
-        decoder.fill(mine, state)
-    elif type(mine) is tk.Tensor and mine.is_leaf:
-        if mine.requires_grad is not state["requires_grad"]:
-            mine.requires_grad_(state["requires_grad"] is True)
+    if type(argument) in (list, dict):
+        decoder.fill(argument, state)
+    elif type(argument) is tk.Tensor and argument.is_leaf:
+        if argument.requires_grad is not state["requires_grad"]:
+            argument.requires_grad_(state["requires_grad"] is True)
         grad = decoder.decode(state["grad"])
-        if grad is not mine.grad:
-            mine.grad = grad
+        if grad is not argument.grad:
+            argument.grad = grad
 
 
 def _numbers(value: Any) -> Any:
@@ -374,9 +357,9 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tobytes()
     if isinstance(value, list | tuple):
-        return [_numbers(it) for it in value]
+        return [_numbers(item) for item in value]
     if isinstance(value, dict):
-        return [_numbers(it) for it in value.values()]
+        return [_numbers(item) for item in value.values()]
     return None
 
 

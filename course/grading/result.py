@@ -21,6 +21,7 @@
       ],
       "repaired": ["..."],         what intake mended, a sentence each
       "troubles": ["..."],         cells that looped or ended the process, a sentence each
+      "autograded": "91d0...",     SHA-256 of the notebook that Formgrader and feedback show
       "notebook": {"cells": [...], ...}             as executed; its text is the learner's, untamed
     }
 
@@ -74,8 +75,8 @@ class Result:
     """Seconds by step; not part of the JSON."""
     page: str = field(default="", repr=False, compare=False)
     """The autograded notebook, if a worker has written it; not part of the JSON either."""
-    _text: str = field(default="", init=False, repr=False, compare=False)
-    """The JSON that it was read from."""
+    autograded: str = field(default="", compare=False)
+    """SHA-256 of the autograded notebook, once it is written."""
 
     @property
     def score(self) -> float:
@@ -88,8 +89,6 @@ class Result:
 
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""
-        if self._text:
-            return self._text
         values = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -99,36 +98,30 @@ class Result:
         return json.dumps({"format": FORMAT, **values}, ensure_ascii=False, sort_keys=True)
 
     @classmethod
-    def from_json(
-        cls, text: str, *, timings: Mapping[str, float] | None = None, page: str = ""
-    ) -> Result:
+    def from_json(cls, text: str) -> Result:
         """The result that `to_json` wrote.
 
         Raises ValueError for a text that is none, or one of another format.
         """
         try:
             values = json.loads(text)
-        except RecursionError:
-            raise ValueError("This grading result is deeper than any is.") from None
-        if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
-            raise ValueError(f"This is no grading result of format {FORMAT}.")
-        try:
-            values["exercises"] = tuple(_exercise_in(it) for it in values.pop("exercises"))
+            if values.pop("format", None) != FORMAT:
+                raise ValueError(f"This is no grading result of format {FORMAT}.")
+            values["exercises"] = tuple(map(_exercise_in, values.pop("exercises")))
             for name in ("repaired", "troubles"):
                 values[name] = tuple(values[name])
-            result = cls(**values, timings=timings or {}, page=page)
-        except (KeyError, TypeError) as problem:
+            return cls(**values)
+        except (AttributeError, KeyError, TypeError, RecursionError) as problem:
             raise ValueError(f"This grading result is damaged: {problem}.") from None
-        object.__setattr__(result, "_text", text)
-        return result
 
 
-_APART = ("timings", "page", "_text")
+_APART = ("timings", "page")
 
 
-def _exercise_out(it: Graded) -> dict[str, Any]:
-    values = {**vars(it.report), "rows": [vars(row) for row in it.report.rows]}
-    return {"id": values.pop("exercise_id"), "cell": it.cell, "witness": it.witness, **values}
+def _exercise_out(graded: Graded) -> dict[str, Any]:
+    values = {**vars(graded.report), "rows": [vars(row) for row in graded.report.rows]}
+    id = values.pop("exercise_id")
+    return {"id": id, "cell": graded.cell, "witness": graded.witness, **values}
 
 
 def _exercise_in(values: dict[str, Any]) -> Graded:

@@ -123,7 +123,7 @@ def _course(root: Path) -> Iterator[str]:
 
 def _is_open(folder: Path) -> bool:
     """Whether every user of this machine gets into a folder: one that is closed above suffices."""
-    return all(it.stat().st_mode & 0o001 for it in (folder, *folder.absolute().parents))
+    return all(path.stat().st_mode & 0o001 for path in (folder, *folder.absolute().parents))
 
 
 def _file_system(folder: Path) -> str:
@@ -134,8 +134,8 @@ def _file_system(folder: Path) -> str:
     except OSError:
         return kind
     for line in lines:
-        _, place, its, *_ = line.split()
+        _, place, kind_there, *_ = line.split()
         above = f"{folder.absolute()}/".startswith(place.rstrip("/") + "/")
         if above and len(place) >= len(best):
-            best, kind = place, its
+            best, kind = place, kind_there
     return kind

@@ -20,7 +20,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -126,7 +126,7 @@ class Warm:
                 ) from None
         own = self.folder / "root"
         own.mkdir(exist_ok=True)
-        mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        own_end, learners_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         begin = (
             f"import sys; sys.path.insert(0, {str(stage)!r}); "
             "from course.sandbox.warm import main; main()"
@@ -134,15 +134,15 @@ class Warm:
         with (self.folder / "warm.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-s", "-S", "-P", "-B", "-c", begin],
-                stdin=its.fileno(),
+                stdin=learners_end.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 env=_ENVIRONMENT,
                 cwd="/",
                 close_fds=True,
             )
-        its.close()
-        self._control = mine
+        learners_end.close()
+        self._control = own_end
         view = {
             "profile": self.profile,
             "readable": [*environment(), str(stage)],
@@ -151,17 +151,17 @@ class Warm:
             "limits": asdict(self.limits),
             "path": [str(stage), *_import_path()],
         }
-        mine.settimeout(START_SECONDS)
+        own_end.settimeout(START_SECONDS)
         try:
-            mine.send(json.dumps(view).encode())
-            if mine.recv(100) == b"ready":
+            own_end.send(json.dumps(view).encode())
+            if own_end.recv(100) == b"ready":
                 self.waited += time.monotonic() - begun
                 return
         except OSError:
             pass
-        said = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
+        log_text = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
         self.stop()
-        raise CourseError(f"The sandbox {self.profile} did not start:\n{said[-2000:].strip()}")
+        raise CourseError(f"The sandbox {self.profile} did not start:\n{log_text[-2000:].strip()}")
 
     def fork(self) -> Session:
         """A process for one submission; the warm one is started again if it is gone.
@@ -172,24 +172,24 @@ class Warm:
         for is_last in (False, True):
             if self._process is None:
                 self.start()
-            mine, its = socket.socketpair()
+            own_end, learners_end = socket.socketpair()
             home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
             if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
                 os.chown(home, FIRST_UID + self._number, -1)
             try:
-                socket.send_fds(self._control, [home.encode()], [its.fileno()])
-                while (said := self._control.recv(100)).startswith(b"ended"):
+                socket.send_fds(self._control, [home.encode()], [learners_end.fileno()])
+                while (answer := self._control.recv(100)).startswith(b"ended"):
                     pass
-                session = Session(self, int(said), mine.detach(), Path(home))
+                session = Session(self, int(answer), own_end.detach(), Path(home))
                 session.greet()
                 return session
             except (OSError, ValueError):
-                mine.close()
+                own_end.close()
                 self.stop()
                 if is_last:
                     raise MachineFault("The warm process makes no processes any more.") from None
             finally:
-                its.close()
+                learners_end.close()
         raise AssertionError
 
     def _check_room(self) -> None:
@@ -301,11 +301,11 @@ class Session:
     def greet(self) -> None:
         """Hear who is there, before anything of the learner's runs. Raises MachineFault."""
         assert self._wire is not None
-        said: Message = {}
+        hello: Message = {}
         with contextlib.suppress(Closed, WireError, TimeoutError):
-            said, _ = self._wire.receive(until=time.monotonic() + START_SECONDS)
-        wrong = said.get("problem") or profiles.refused_hello(
-            said, self.warm.profile, self.warm.limits
+            hello, _ = self._wire.receive(until=time.monotonic() + START_SECONDS)
+        wrong = hello.get("problem") or profiles.refused_hello(
+            hello, self.warm.profile, self.warm.limits
         )
         if wrong is not None:
             self.end()
@@ -324,37 +324,20 @@ class Session:
         seconds: what the other side is given. called_back: answers what it asks meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
-        return next(self.ask_each(message, [seconds], blocks, called_back))
-
-    def ask_each(
-        self,
-        message: Message,
-        seconds: Sequence[float],
-        blocks: list[Any] | None = None,
-        called_back: CalledBack | None = None,
-    ) -> Iterator[Reply]:
-        """The replies to a request that has several, as they come.
-
-        seconds: what the other side is given for each. Raises as `ask` does.
-        """
         if self._wire is None:
             raise Died("Its process had ended before.")
         self._asked += 1
-        asked = self._asked
+        until = min(time.monotonic() + seconds + GRACE, self.deadline)
         try:
-            until = self._until(seconds[0])
-            self._wire.send({**message, "n": asked}, blocks or [], until=until)
-            for each in seconds:
-                until = self._until(each)
-                while True:
-                    reply, found = self._wire.receive(until=until)
-                    if reply.get("n") == asked:
-                        break
-                    if called_back is None or "callback" not in reply:
-                        raise WireError("A reply came that nobody asked for.")
-                    back, sent = called_back(reply, found)
-                    self._wire.send(back, sent, until=until)
-                yield reply, found
+            self._wire.send({**message, "n": self._asked}, blocks or [], until=until)
+            while True:
+                reply, found = self._wire.receive(until=until)
+                if reply.get("n") == self._asked:
+                    return reply, found
+                if called_back is None or "callback" not in reply:
+                    raise WireError("A reply came that nobody asked for.")
+                back, sent = called_back(reply, found)
+                self._wire.send(back, sent, until=until)
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
@@ -368,9 +351,6 @@ class Session:
             if ended_for_memory() > self._ended_for_memory:
                 raise MachineFault(NO_MEMORY) from None
             raise Died(_how(status)) from None
-
-    def _until(self, seconds: float) -> float:
-        return min(time.monotonic() + seconds + GRACE, self.deadline)
 
     @property
     def is_over(self) -> bool:
@@ -441,7 +421,7 @@ def _size(folder: Path) -> int:
 def _size_without_names(pid: int) -> int:
     """Bytes in the files that a process has open and has removed from their folders."""
     total = 0
-    with contextlib.suppress(OSError):  # it is gone, or not ours to look at
+    with contextlib.suppress(OSError):  # it is gone, or of another user
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 found = entry.stat()
@@ -508,16 +488,16 @@ def _distributions() -> list[Path]:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             continue  # needed elsewhere, or under another Python
-        tops = {Path(it.parts[0]) for it in distribution.files or ()}
+        tops = {Path(file.parts[0]) for file in distribution.files or ()}
         found += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
-        needed = [it for it in distribution.requires or () if "extra ==" not in it]
-        wanted += [re.split(r"[^\w.-]", it, maxsplit=1)[0] for it in needed]
+        needed = [text for text in distribution.requires or () if "extra ==" not in text]
+        wanted += [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in needed]
     left_out = ("bin", "__pycache__", "share", "include")
     return sorted({path for path in found if path.name not in left_out})
 
 
 def _import_path() -> list[str]:
     """`sys.path` in the sandbox: the standard library and the environment, no current folder."""
-    standard = [it / name for it in _standard_library() for name in ("", "lib-dynload")]
+    standard = [folder / name for folder in _standard_library() for name in ("", "lib-dynload")]
     packages = [distribution.parent for distribution in _distributions()]
-    return list(dict.fromkeys(str(it) for it in [*standard, *packages]))
+    return list(dict.fromkeys(str(path) for path in [*standard, *packages]))

@@ -141,8 +141,8 @@ def pairs(
             yield from (Pair(exercise, first, other, 1.0, len(rare[first])) for other in others)
     holders: dict[Shingle, list[str]] = defaultdict(list)
     for who, found in rare.items():
-        for it in found:
-            holders[it].append(who)
+        for shingle in found:
+            holders[shingle].append(who)
     shared = Counter(pair for whos in holders.values() for pair in combinations(sorted(whos), 2))
     for (one, other), number in shared.most_common():
         likeness = number / len(rare[one] | rare[other])
@@ -158,13 +158,15 @@ def from_library(
     given: the shingles that say nothing, of `given_code`.
     """
     for who, text in answers.items():
-        mine = shingles(text) - given
-        if len(mine) < LEAST:
+        unusual = shingles(text) - given
+        if len(unusual) < LEAST:
             continue
-        places = Counter(place for it in mine for place in _library().get(it, ()))
-        place, number = min(places.items(), key=lambda it: (-it[1], it[0]), default=("", 0))
-        if number >= ALIKE * len(mine):
-            yield Pair(exercise, who, place, number / len(mine), number)
+        places = Counter(place for shingle in unusual for place in _library().get(shingle, ()))
+        place, number = min(
+            places.items(), key=lambda counted: (-counted[1], counted[0]), default=("", 0)
+        )
+        if number >= ALIKE * len(unusual):
+            yield Pair(exercise, who, place, number / len(unusual), number)
 
 
 @cache
@@ -179,6 +181,6 @@ def _library() -> Mapping[Shingle, tuple[str, ...]]:
             if isinstance(node, ast.FunctionDef):
                 own = "\n".join(lines[node.lineno - 1 : node.end_lineno])
                 place = f"{file.relative_to(top.parent).as_posix()}: {node.name}"
-                for it in shingles(textwrap.dedent(own)):
-                    found[it].add(place)
-    return {it: tuple(sorted(places)) for it, places in found.items()}
+                for shingle in shingles(textwrap.dedent(own)):
+                    found[shingle].add(place)
+    return {shingle: tuple(sorted(places)) for shingle, places in found.items()}

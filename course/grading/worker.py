@@ -1,29 +1,30 @@
 """The program of one worker: takes submissions from standard input, answers with results.
 
 It is a checker: it runs no learner's code, and holds neither the gradebook nor the secret of the
-course. Messages are those of `wire`, over the socket that is its standard input:
+course. Its standard input is a connection of `multiprocessing`, on which objects cross:
 
-    in   begin   {number, profile, limits, core} and the source of the chapter
-    in   grade   {learner, chapter, timestamp, repaired, seed} and the notebook
-    out          the timings, and as JSON the result and the autograded notebook
+    in    the source of the chapter, profile, limits, number of the worker, its core or None
+    out   None, when it is ready
+    in    a submission and its seed
+    out   the result with the autograded notebook, or the CourseError for which it ends
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import resource
 import signal
 import sys
-from dataclasses import asdict
+from dataclasses import replace
+from multiprocessing.connection import Connection
 
 from course.grading import judge, writer
 from course.grading.intake import Submission
 from course.grading.result import Result
 from course.grading.session import Warm
 from course.notebook.matching import Source
-from course.sandbox.profiles import Limits
-from course.sandbox.wire import Closed, Wire
 from course.shared.errors import CourseError
 
 MEMORY = 600 << 20
@@ -33,30 +34,26 @@ MEMORY = 600 << 20
 def main() -> None:
     """Until the other side hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who pressed it means the batch, which ends this
-    wire = Wire(os.dup(0))
+    connection = Connection(os.dup(0))
     try:
-        begun, (text,) = wire.receive()
-        source = Source.from_json(text.tobytes().decode())
-        limits = Limits(**begun["limits"])
-        if begun["core"] is not None:
-            _stay(begun["core"])
-        with Warm(begun["profile"], limits, number=begun["number"]) as warm:
-            wire.send({"ready": True}, [])
+        source, profile, limits, number, core = connection.recv()
+        if core is not None:
+            _stay(core)
+        with Warm(profile, limits, number=number) as warm:
+            connection.send(None)
             _, most = resource.getrlimit(resource.RLIMIT_DATA)  # `settle` takes it back
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))
             gc.freeze()  # nothing of what was imported is looked through again
             while True:
-                message, (content,) = wire.receive()
-                message["repaired"] = tuple(message["repaired"])
-                seed = message.pop("seed")
-                submission = Submission(content=content.tobytes(), **message)
+                submission, seed = connection.recv()
                 result = _graded(warm, source, submission, seed)
-                texts = result.to_json(), writer.autograded(result, source)
-                wire.send(dict(result.timings), [text.encode() for text in texts])
-    except Closed:
+                page = writer.autograded(result, source)
+                connection.send(replace(result, page=page))
+    except EOFError:
         pass
     except (CourseError, OSError) as problem:  # a full disk, no open files left
-        wire.send({"problem": str(problem)}, [])
+        with contextlib.suppress(OSError):
+            connection.send(CourseError(str(problem)))
         sys.exit(1)
 
 
@@ -77,11 +74,6 @@ def _stay(core: int) -> None:
     """
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[core % len(cores)]})
-
-
-def begin(number: int, profile: str, limits: Limits, core: int | None) -> dict[str, object]:
-    """The first message. core: where to stay; None where others choose what runs beside it."""
-    return {"number": number, "profile": profile, "limits": asdict(limits), "core": core}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ ends twice is ungraded. The program of a worker is `worker`.
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import subprocess
@@ -17,15 +16,14 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing.connection import Connection
 
 from course.grading import judge
 from course.grading.intake import Submission
 from course.grading.result import Result
 from course.grading.session import NO_MEMORY, ended_for_memory
-from course.grading.worker import begin
 from course.notebook.matching import Source
 from course.sandbox.profiles import Limits
-from course.sandbox.wire import Closed, Message, Wire, WireError
 from course.shared.errors import CourseError
 
 TRIES = 2
@@ -113,7 +111,7 @@ def _finished(pool: Sequence[Worker], waiting: deque[Job], source: Source) -> It
             else:
                 yield result
             continue
-        except (Closed, WireError, TimeoutError, ValueError):
+        except (EOFError, OSError):
             worker.close()  # it ended, or does not end: another one is started
         job.tries += 1
         if job.tries < TRIES:
@@ -137,17 +135,16 @@ class Worker:
     job: Job | None = None
     ended_for_memory: int = 0
     """Processes that the kernel had ended for lack of memory when it was given its job."""
-    _begins: Message | None = None
-    """The first message, until it is sent."""
-    _wire: Wire | None = None
+    _connection: Connection | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _has_begun: bool = False
     _until: float = 0.0
 
     @property
     def descriptor(self) -> int:
         """What becomes readable when the worker has something to say."""
-        assert self._wire is not None
-        return self._wire.descriptor
+        assert self._connection is not None
+        return self._connection.fileno()
 
     @property
     def is_late(self) -> bool:
@@ -155,58 +152,50 @@ class Worker:
 
     def take(self, job: Job) -> None:
         """Give this worker a submission; it is started if need be, and not waited for."""
-        submission = job.submission
-        message = {
-            "learner": submission.learner,
-            "chapter": submission.chapter,
-            "timestamp": submission.timestamp,
-            "repaired": list(submission.repaired),
-            "seed": job.seed,
-        }
         self.job, self.ended_for_memory = job, ended_for_memory()
         self._until = time.monotonic() + self.limits.seconds + PATIENCE
-        with contextlib.suppress(Closed, TimeoutError):  # then `finish` finds that it is gone
+        with contextlib.suppress(OSError):  # then `finish` finds that it is gone
             self.start()
-            assert self._wire is not None
-            if self._begins is not None:
+            assert self._connection is not None
+            if not self._has_begun:
+                self._has_begun = True
                 self._until += PATIENCE
-                self._wire.send(self._begins, [self.source.to_json().encode()], until=self._until)
-                self._begins = None
-            self._wire.send(message, [submission.content], until=self._until)
+                begin = self.source, self.profile, self.limits, self.number, self.core
+                self._connection.send(begin)
+            self._connection.send((job.submission, job.seed))
 
     def start(self) -> None:
         """Start the program, unless it runs; it imports what it needs while others do the same."""
-        if self._wire is not None:
+        if self._connection is not None:
             return
-        mine, its = socket.socketpair()
+        here, there = socket.socketpair()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "course.grading.worker"], stdin=its.fileno()
+            [sys.executable, "-m", "course.grading.worker"], stdin=there.fileno()
         )
-        its.close()
-        self._wire = Wire(mine.detach())
-        self._begins = begin(self.number, self.profile, self.limits, self.core)
+        there.close()
+        self._connection, self._has_begun = Connection(here.detach()), False
 
     def finish(self) -> Result | None:
-        """The result, or None if what arrived is something else.
+        """The result; None where the worker has said that it is ready.
 
-        Raises Closed, WireError, TimeoutError or ValueError if the worker is of no use any more.
+        Raises TimeoutError, EOFError or OSError if the worker is of no use any more.
         """
-        assert self._wire is not None
-        said, blocks = self._wire.receive(until=self._until)
-        if "problem" in said:
-            raise CourseError(str(said["problem"]))
-        if not blocks:  # it has started
-            return None
-        self.job = None
-        text, page = (block.tobytes().decode() for block in blocks)
-        return Result.from_json(text, timings=said, page=page)
+        assert self._connection is not None
+        if not self._connection.poll():
+            raise TimeoutError
+        found: Result | CourseError | None = self._connection.recv()
+        if isinstance(found, CourseError):
+            raise found
+        if found is not None:
+            self.job = None
+        return found
 
     def close(self) -> None:
         """End the program; it is started again with the next job."""
         self.job = None
-        if self._wire is not None:
-            os.close(self._wire.descriptor)
-            self._wire = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(2.0)  # it ends by itself, and removes its folders

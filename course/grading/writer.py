@@ -2,10 +2,9 @@
 
 For each result, in this order, so that a run that is broken off is finished by the next one:
 
-    course/graded/LEARNER/CHAPTER.json       the result, as it came
     course/autograded/LEARNER/CHAPTER/       the notebook that Formgrader and feedback show
     the gradebook                            one transaction
-    course/graded/LEARNER/CHAPTER.applied    the hash of the result: all of it is done
+    course/graded/LEARNER/CHAPTER.json       the result: where it stands, all of it is done
 
 Each step gives the same when it is done twice. What people entered by hand is kept.
 """
@@ -20,6 +19,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +83,14 @@ class Writer:
 
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
-        text = result.to_json()
-        file = result_file(self.root, result.learner, result.chapter)
+        known = stored(self.root, result.learner, result.chapter)
+        page = self._notebook_file(result)
         return (
-            _holds(self._marker(result), _hash(text) + self._page_hash(result))
-            and _holds(file, text)  # it may have been damaged since
+            known == result
+            and page.is_file()
+            and _hash(page.read_bytes()) == known.autograded
             and self._is_entered(result)
         )
-
-    def _page_hash(self, result: Result) -> str:
-        file = self._notebook_file(result)
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
     def _is_entered(self, result: Result) -> bool:
         """Whether the gradebook has these points: it may be another, or an older one, restored."""
@@ -106,18 +103,18 @@ class Writer:
     def apply(self, result: Result) -> None:
         """Write everything about a result."""
         file = result_file(self.root, result.learner, result.chapter)
-        text = result.to_json()
-        self._marker(result).unlink(missing_ok=True)
-        files.write(file, text)
+        file.unlink(missing_ok=True)
+        page = result.page or autograded(result, self.source)
+        self._write_notebook(result, page)
+        self._grade(result)
+        self._write_result(replace(result, autograded=_hash(page.encode())), file)
+
+    def _write_result(self, result: Result, file: Path) -> None:
         if result.timings:
             beside = file.with_suffix(".timings.json")
-            files.write(beside, json.dumps({k: round(v, 4) for k, v in result.timings.items()}))
-        self._write_notebook(result)
-        self._grade(result)
-        files.write(self._marker(result), _hash(text) + self._page_hash(result))
-
-    def _marker(self, result: Result) -> Path:
-        return result_file(self.root, result.learner, result.chapter).with_suffix(".applied")
+            seconds = {step: round(seconds, 4) for step, seconds in result.timings.items()}
+            files.write(beside, json.dumps(seconds))
+        files.write(file, result.to_json())
 
     # the notebook
 
@@ -125,14 +122,13 @@ class Writer:
         folder = self.root / "course" / "autograded" / result.learner / result.chapter
         return folder / f"{result.chapter}.ipynb"
 
-    def _write_notebook(self, result: Result) -> None:
+    def _write_notebook(self, result: Result, page: str) -> None:
         """The folder of the autograded notebook, whole or not at all."""
         folder = self._notebook_file(result).parent
         beside = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
-        text = result.page or autograded(result, self.source)
-        (beside / f"{result.chapter}.ipynb").write_text(text, encoding="utf-8")
+        (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
         # both travel with the feedback: without them `release_feedback` stops, for everybody
         (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
         handed = self.root / "course" / "submitted" / result.learner / result.chapter
@@ -148,7 +144,7 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        cells = {matching.grade_id(it): it for it in result.notebook.get("cells", [])}
+        cells = {matching.grade_id(cell): cell for cell in result.notebook.get("cells", [])}
         graded = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
         names = {*entries.points, *entries.commented}
@@ -163,8 +159,8 @@ class Writer:
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
-        ours = None if cell is None else self.source.by_id.get(cell["id"])
-        return cell is None or (ours is not None and ours["source"] == cell["source"])
+        released = None if cell is None else self.source.by_id.get(cell["id"])
+        return cell is None or (released is not None and released["source"] == cell["source"])
 
 
 def _locked(folder: Path) -> int:
@@ -188,13 +184,12 @@ def autograded(result: Result, source: Source) -> str:
 
 
 def notebook(result: Result, source: Source) -> dict[str, Any]:
-    """The autograded notebook: ours where it is ours, clean where it is the learner's."""
+    """The autograded notebook: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
-    theirs = result.notebook.get("cells", [])
-    if result.status != "graded":
-        theirs = [dict(cell) for cell in source.released["cells"]]
+    is_graded = result.status == "graded"
+    cells = result.notebook.get("cells", []) if is_graded else source.released["cells"]
     room = clean.Room()
-    cells = [_written(cell, source, graded, room) for cell in theirs]
+    cells = [_written(cell, source, graded, room) for cell in cells]
     note = _note(result)
     return {
         "cells": ([note] if note else []) + cells,
@@ -205,21 +200,21 @@ def notebook(result: Result, source: Source) -> dict[str, Any]:
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
-    ours = source.by_id.get(cell["id"])
-    is_ours = ours is not None and ours["source"] == cell["source"]
+    released = source.by_id.get(cell["id"])
+    is_released = released is not None and released["source"] == cell["source"]
     written: Cell = {
         "id": cell["id"],
         "cell_type": cell["cell_type"],
-        "metadata": ours["metadata"] if ours is not None else {},
+        "metadata": released["metadata"] if released is not None else {},
         "source": cell["source"],
     }
     if cell["cell_type"] == "code":
-        if not is_ours:
+        if not is_released:
             written["source"] = clean.cut_code(cell["source"], room)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
-        written["outputs"] = _outputs(cell, source, is_ours, graded, room)
-    elif not is_ours:
+        written["outputs"] = _outputs(cell, source, is_released, graded, room)
+    elif not is_released:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
         written["source"] = clean.clean_markdown(cell["source"], room)
     return written
@@ -228,7 +223,7 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
 def _outputs(
     cell: Cell,
     source: Source,
-    is_ours: bool,
+    is_released: bool,
     graded: Mapping[str, Graded],
     room: clean.Room,
 ) -> list[clean.Output]:
@@ -243,18 +238,20 @@ def _outputs(
                 "metadata": {},
             }
         ]
-    if is_ours and "show" in cell["metadata"].get("tags", []):
-        solved: Cell = next((it for it in source.solved["cells"] if it["id"] == cell["id"]), {})
+    if is_released and "show" in cell["metadata"].get("tags", []):
+        solved: Cell = next(
+            (cell for cell in source.solved["cells"] if cell["id"] == cell["id"]), {}
+        )
         return list(solved.get("outputs", []))
     return clean.clean_outputs(cell.get("outputs", []), room)
 
 
 def _note(result: Result) -> Cell | None:
     """What the learner and the instructor should know, above the notebook."""
-    said = [result.sentence, *result.repaired, *result.troubles]
+    sentences = [result.sentence, *result.repaired, *result.troubles]
     if result.profile == "unsafe":
-        said.append("This was graded without a sandbox.")
-    lines = [f"<li>{html.escape(it)}</li>" for it in said if it]
+        sentences.append("This was graded without a sandbox.")
+    lines = [f"<li>{html.escape(sentence)}</li>" for sentence in sentences if sentence]
     if not lines:
         return None
     # one block of HTML: names of files stand in these sentences, and are no markdown
@@ -262,12 +259,8 @@ def _note(result: Result) -> Cell | None:
     return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
 
 
-def _holds(file: Path, text: str) -> bool:
-    return file.is_file() and file.read_bytes() == text.encode()
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _remove(folder: Path) -> None:

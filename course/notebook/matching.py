@@ -45,19 +45,6 @@ class Source:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The chapter's data, by path beside the notebook."""
 
-    def to_json(self) -> str:
-        """All of it as text, for workers that share no disk with the course."""
-        files = {name: base64.b64encode(file).decode() for name, file in sorted(self.files.items())}
-        values = {"chapter": self.chapter, "files": files}
-        return json.dumps({**values, "released": self.released, "solved": self.solved})
-
-    @classmethod
-    def from_json(cls, text: str) -> Source:
-        """The source that `to_json` wrote."""
-        values = json.loads(text)
-        values["files"] = {name: base64.b64decode(file) for name, file in values["files"].items()}
-        return cls(**values)
-
     @cached_property
     def by_id(self) -> Mapping[str, Cell]:
         """The released cells by their ids."""
@@ -73,7 +60,10 @@ class Source:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all of it."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        files = {name: base64.b64encode(file).decode() for name, file in sorted(self.files.items())}
+        values = {"chapter": self.chapter, "files": files}
+        text = json.dumps({**values, "released": self.released, "solved": self.solved})
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def source_of(root: Path, chapter: str) -> Source:
@@ -121,14 +111,14 @@ def repair(content: bytes, source: Source) -> Repaired:
     if len(content) > MOST_BYTES:
         raise Refused(too_large(len(content)))
     notes: list[str] = []
-    theirs = cells_of(content)
-    ours = source.released["cells"]
+    handed_in = cells_of(content)
+    released_cells = source.released["cells"]
     by_id = source.by_id
-    marked = {id: cell for cell in ours if (id := grade_id(cell)) is not None}
-    placed: dict[str, Cell] = {}  # by the id of our own cell
+    marked = {id: cell for cell in released_cells if (id := grade_id(cell)) is not None}
+    placed: dict[str, Cell] = {}  # by the id of the released cell
     after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
     last: str | None = None
-    for cell, found in zip(theirs, _found(theirs, by_id, marked, notes), strict=True):
+    for cell, found in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
         known = found
         if known is not None and known["id"] in placed:
             known = _of_two(placed, known, cell, notes)
@@ -139,20 +129,21 @@ def repair(content: bytes, source: Source) -> Repaired:
         else:
             placed.setdefault(known["id"], cell)
             last = known["id"]
-    _take_own_answers(ours, placed, after, notes)
+    _take_own_answers(released_cells, placed, after, notes)
     cells = list(after.get(None, []))
     order = list(by_id)
     positions = [order.index(id) for id in placed]
     if positions != sorted(positions):
         notes.append("Cells had been moved; they stand in their order again.")
-    for our in ours:
-        if our["id"] == source.setup and placed.get(our["id"], {}).get("cell_type") != "code":
-            placed[our["id"]] = our
+    for released in released_cells:
+        is_code = placed.get(released["id"], {}).get("cell_type") == "code"
+        if released["id"] == source.setup and not is_code:
+            placed[released["id"]] = released
             notes.append(
                 "The first cell, with the imports, was not there; it is as it was released."
             )
-        cells += _mended(our, placed.get(our["id"]), notes)
-        cells += after.get(our["id"], [])
+        cells += _mended(released, placed.get(released["id"]), notes)
+        cells += after.get(released["id"], [])
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
     return Repaired(cells, tuple(_together(notes)))
@@ -168,16 +159,16 @@ def _together(notes: Iterable[str]) -> list[str]:
     """Sentences that say the same of several cells as one."""
     names: dict[tuple[str, str], list[str]] = {}
     for note in notes:
-        told = re.fullmatch(r"The (cell|check) (\S+) (.*)", note)
-        key = (told[1], told[3]) if told else (note, "")
-        names.setdefault(key, []).append(told[2] if told else "")
+        parts = re.fullmatch(r"The (cell|check) (\S+) (.*)", note)
+        key = (parts[1], parts[3]) if parts else (note, "")
+        names.setdefault(key, []).append(parts[2] if parts else "")
     sentences = []
-    for (kind, rest), its in names.items():
-        if len(its) > 1 and rest:
+    for (kind, rest), cells in names.items():
+        if len(cells) > 1 and rest:
             for one, many in _PLURALS.items():
                 rest = rest.replace(one, many)
             kind += "s"
-        sentences.append(f"The {kind} {', '.join(its)} {rest}" if rest else kind)
+        sentences.append(f"The {kind} {', '.join(cells)} {rest}" if rest else kind)
     return sentences
 
 
@@ -233,7 +224,7 @@ def cells_of(content: bytes) -> list[Cell]:
         raise Refused(f"The file is JSON, but not a notebook: it has no cells. {AGAIN}")
     if len(cells) > MOST_CELLS:
         raise Refused(f"The notebook has {len(cells)} cells; {MOST_CELLS} are read. {AGAIN}")
-    return [it for cell in cells if (it := _sound(cell)) is not None]
+    return [sound for cell in cells if (sound := _sound(cell)) is not None]
 
 
 def _older(content: bytes) -> dict[str, Any]:
@@ -298,7 +289,10 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
 
 
 def _take_own_answers(
-    ours: list[Cell], placed: dict[str, Cell], after: dict[str | None, list[Cell]], notes: list[str]
+    released_cells: list[Cell],
+    placed: dict[str, Cell],
+    after: dict[str | None, list[Cell]],
+    notes: list[str],
 ) -> None:
     """Take an answer out of a cell of the learner's own, where the answer cell is as released.
 
@@ -306,28 +300,27 @@ def _take_own_answers(
     """
     own = [cell for cells in after.values() for cell in cells if cell["cell_type"] == "code"]
     taken: list[Cell] = []
-    for our in ours:
-        answer = placed.get(our["id"])
-        if is_answer(our) and answer is not None and is_untouched(answer, our):
-            found = [cell for cell in own if defines(cell, our)]
+    for released in released_cells:
+        answer = placed.get(released["id"])
+        if is_answer(released) and answer is not None and is_untouched(answer, released):
+            found = [cell for cell in own if defines(cell, released)]
             if found:
-                placed[our["id"]] = found[-1]
+                placed[released["id"]] = found[-1]
                 taken.append(found[-1])
-                notes.append(
-                    f"The cell {grade_id(our)} was as released; the answer in another cell counts."
-                )
+                name = grade_id(released)
+                notes.append(f"The cell {name} was as released; the answer in another cell counts.")
     for cells in after.values():
         cells[:] = [cell for cell in cells if not any(cell is each for each in taken)]
 
 
-def is_untouched(answer: Cell, our: Cell) -> bool:
+def is_untouched(answer: Cell, released: Cell) -> bool:
     """Whether an answer cell is as released, or empty."""
-    return answer["source"].strip() in ("", our["source"].strip())
+    return answer["source"].strip() in ("", released["source"].strip())
 
 
-def defines(cell: Cell, our: Cell) -> bool:
-    """Whether a cell defines a name that our answer cell defines."""
-    return _definition(our["source"]).search(cell["source"]) is not None
+def defines(cell: Cell, released: Cell) -> bool:
+    """Whether a cell defines a name that the released answer cell defines."""
+    return _definition(released["source"]).search(cell["source"]) is not None
 
 
 @cache
@@ -342,33 +335,34 @@ def _own(cell: Cell) -> Cell:
 
 
 def _found(
-    theirs: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
+    handed_in: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
 ) -> list[Cell | None]:
     """For each cell the instructor's that it is; one that lost its ids is found by its text."""
-    found = [_which(cell, by_id, marked) for cell in theirs]
+    found = [_which(cell, by_id, marked) for cell in handed_in]
     present = {cell["id"] for cell in found if cell is not None}
     lost = [cell for cell in by_id.values() if cell["id"] not in present]
-    defined = {item["id"]: defined_names(item["source"]) for item in lost}
-    for at, cell in enumerate(theirs):
+    defined = {cell["id"]: defined_names(cell["source"]) for cell in lost}
+    for at, cell in enumerate(handed_in):
         if found[at] is not None or not lost:
             continue
         names = defined_names(cell["source"])
-        same = (our for our in lost if _is_same(cell, our, names & defined[our["id"]]))
-        if our := next(same, None):
-            lost.remove(our)
-            found[at] = our
-            if (name := grade_id(our)) is not None:
-                by = "what it defines" if is_answer(our) else "its text"
+        same = (each for each in lost if _is_same(cell, each, names & defined[each["id"]]))
+        if released := next(same, None):
+            lost.remove(released)
+            found[at] = released
+            if (name := grade_id(released)) is not None:
+                by = "what it defines" if is_answer(released) else "its text"
                 notes.append(f"The cell {name} had lost its id; it was found by {by}.")
     return found
 
 
-def _is_same(cell: Cell, our: Cell, defined: Set[str]) -> bool:
+def _is_same(cell: Cell, released: Cell, defined: Set[str]) -> bool:
     """Whether a cell without an id is this one: an answer by what it defines, others by text."""
-    if is_answer(our) and our["cell_type"] == "code":
+    if is_answer(released) and released["cell_type"] == "code":
         return bool(defined)
     text = cell["source"].strip()
-    return bool(text) and text == our["source"].strip() and cell["cell_type"] == our["cell_type"]
+    is_equal = text == released["source"].strip() and cell["cell_type"] == released["cell_type"]
+    return bool(text) and is_equal
 
 
 def defined_names(source: str) -> set[str]:
@@ -380,22 +374,22 @@ def defined_names(source: str) -> set[str]:
 _DEFINED = re.compile(r"^(?:(?:def|class) +|(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
 
 
-def _mended(our: Cell, cell: Cell | None, notes: list[str]) -> list[Cell]:
-    """Our cell as it is graded: the learner's text where that is theirs to write."""
-    name = grade_id(our)
-    kept = {"id": our["id"], "cell_type": our["cell_type"], "metadata": our["metadata"]}
+def _mended(released: Cell, cell: Cell | None, notes: list[str]) -> list[Cell]:
+    """A released cell as it is graded: with the learner's text where learners write."""
+    name = grade_id(released)
+    kept = {name: released[name] for name in ("id", "cell_type", "metadata")}
     if name is None:
         return [] if cell is None else [{**kept, "cell_type": cell["cell_type"], **_text(cell)}]
     if cell is None:
         notes.append(f"The cell {name} had been deleted; it is as it was released.")
-        return [{**kept, **_text(our)}]
-    if cell["cell_type"] != our["cell_type"]:
+        return [{**kept, **_text(released)}]
+    if cell["cell_type"] != released["cell_type"]:
         notes.append(f"The cell {name} had become {cell['cell_type']}; it is code again.")
-    if is_answer(our):
+    if is_answer(released):
         return [{**kept, **_text(cell)}]
-    if cell["source"].strip() != our["source"].strip():
+    if cell["source"].strip() != released["source"].strip():
         notes.append(f"The check {name} had been changed; it is as it was released.")
-    return [{**kept, **_text(our)}]
+    return [{**kept, **_text(released)}]
 
 
 def _text(cell: Cell) -> Cell:

@@ -1,11 +1,10 @@
 """The learner's side of the wire: runs cells, and calls answers with what the checker sends.
 
 It knows nothing of exercises: what is right, what is expected, which numbers come next stands on
-the other side. Requests, each answered by replies with the same `n`, `cells` by one for each cell,
-the others by one:
+the other side. Requests, each answered by a reply with the same `n`:
 
     files    {files: [name, ...]} and a block each: the chapter's data, written beside the notebook
-    cells    {sources, seconds: for each}
+    cell     {source, seconds}
     look     {name}: the value of a name and, of a function, its text
     call     {target, method?, args, options, without, cuda, seconds}, cuda: whether there is such a
              device, if need be a simulated one; while it runs, functions that
@@ -19,7 +18,7 @@ import contextlib
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -60,38 +59,36 @@ class Learner:
         with contextlib.suppress(Closed):
             while True:
                 message, blocks = self.wire.receive()
-                for reply, sent in getattr(self, f"_do_{message['do']}")(message, blocks):
-                    self.wire.send({**reply, "n": message["n"]}, sent)
+                reply, sent = getattr(self, f"_do_{message['do']}")(message, blocks)
+                self.wire.send({**reply, "n": message["n"]}, sent)
 
     def _keep(self, value: Any) -> int:
         self.objects.append(value)
         return len(self.objects) - 1
 
-    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_files(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         for name, content in zip(message["files"], blocks, strict=True):
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.tobytes())
-        yield {}, []
+        return {}, []
 
-    def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_cell(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         if self.drawn is not None:
             set_random_state(self.drawn)
             self.drawn = None
-        for source in message["sources"]:
-            yield self._run_cell(source, message["seconds"]), []
+        return self._run_cell(message["source"], message["seconds"]), []
 
     def _run_cell(self, source: str, seconds: float) -> Message:
         begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU
         ran = self.shell.run(source, seconds)
         return {**vars(ran), "cpu": time.thread_time() - begun}
 
-    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.drawn = self.drawn or random_state()
         value = self.shell.user_ns.get(message["name"], _MISSING)
         if value is _MISSING:
-            yield {"exists": False}, []
-            return
+            return {"exists": False}, []
         encoder = Encoder(self._keep)
         reply: Message = {"exists": True}
         try:
@@ -101,21 +98,20 @@ class Learner:
         if type(value) in (FunctionType, tk.cuda.Kernel):
             with contextlib.suppress(Exception):
                 reply["source"] = inspect.getsource(value)[:100_000]
-        yield reply, encoder.blocks
+        return reply, encoder.blocks
 
-    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         simulates = message["cuda"] and not tk.cuda.is_available()
         with tk.cuda.simulate() if simulates else contextlib.nullcontext():
-            replied = self._called(message, blocks)
-        yield replied
+            return self._called(message, blocks)
 
     def _called(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.memory, self.result = blocks, None
         before = [block.tobytes() for block in blocks]
         decoder = Decoder(blocks, self._checker_object, trusts=True)
         args = [decoder.decode(arg) for arg in message["args"]]
-        options = {name: decoder.decode(it) for name, it in message["options"].items()}
-        target = self._target(message["target"])
+        options = {name: decoder.decode(option) for name, option in message["options"].items()}
+        target = self.objects[message["target"]]
         objects = list(decoder.objects)
         encoder = Encoder(self._keep, objects)
         encoder.memory = blocks
@@ -138,7 +134,8 @@ class Learner:
                 reply["error"] = _described(error)
                 reply["state"] = [_state(encoder, value) for value in objects]
             reply["warned"] = [
-                f"{it.category.__name__}: {_text(it.message)}"[:500] for it in caught[:20]
+                f"{warning.category.__name__}: {_text(warning.message)}"[:500]
+                for warning in caught[:20]
             ]
 
         with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
@@ -151,8 +148,8 @@ class Learner:
                 reply = {"ended": "timed out"}
         reply["printed"] = without_addresses(printed.getvalue())
         reply["left_changed"] = left_changed[:20]
-        needed = ((n, it) for n, it in enumerate(objects) if _requires_grad(it))
-        reply["inputs"] = [[n, self._keep(it)] for n, it in needed]
+        needed = ((n, argument) for n, argument in enumerate(objects) if _requires_grad(argument))
+        reply["inputs"] = [[n, self._keep(argument)] for n, argument in needed]
         for here, there in decoder.moved:  # a kernel may have written to it
             with contextlib.suppress(RuntimeError):  # where several elements share memory
                 follow(here, there)
@@ -162,15 +159,12 @@ class Learner:
         reply["same"] = _same(encoder.owners, blocks)
         return reply, encoder.blocks
 
-    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Iterator[Reply]:
+    def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
         encoder = Encoder(self._keep)
         encoder.memory = self.memory
-        yield {"value": encoder.encode(self.result)}, encoder.blocks
-
-    def _target(self, named: Any) -> Any:
-        return self.shell.user_ns[named] if type(named) is str else self.objects[named]
+        return {"value": encoder.encode(self.result)}, encoder.blocks
 
     def _checker_object(self, coded: Message) -> Any:
         """What stands for an object of the checker's: itself, if it came from here."""
@@ -213,17 +207,17 @@ def _leave(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
 
 
 _METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
-    "": lambda it, args, options: it(*args, **options),
-    "attribute": lambda it, args, options: getattr(it, args[0]),
-    "set": lambda it, args, options: setattr(it, args[0], args[1]),
-    "iterate": lambda it, args, options: iter(it),
-    "next": lambda it, args, options: next(it),
-    "entry": lambda it, args, options: it[args[0]],
-    "length": lambda it, args, options: len(it),
+    "": lambda target, args, options: target(*args, **options),
+    "attribute": lambda target, args, options: getattr(target, args[0]),
+    "set": lambda target, args, options: setattr(target, args[0], args[1]),
+    "iterate": lambda target, args, options: iter(target),
+    "next": lambda target, args, options: next(target),
+    "entry": lambda target, args, options: target[args[0]],
+    "length": lambda target, args, options: len(target),
     "enter": _enter,
     "leave": _leave,
-    "gradient": lambda it, args, options: _gradient(it, args),
-    "tried": lambda it, args, options: assembly.tried(it, *args),
+    "gradient": lambda target, args, options: _gradient(target, args),
+    "tried": lambda target, args, options: assembly.tried(target, *args),
 }
 
 
@@ -258,6 +252,6 @@ def _text(error: object) -> str:
 
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
     """Which memory that goes out is memory that came in: pairs of positions."""
-    known = {(address(it), it.nbytes): n for n, it in enumerate(blocks) if it.size}
+    known = {(address(block), block.nbytes): n for n, block in enumerate(blocks) if block.size}
     places = [(address(owner), owner.nbytes) for owner in owners]
     return [[n, known[place]] for n, place in enumerate(places) if place in known]

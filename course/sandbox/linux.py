@@ -66,7 +66,7 @@ def keep_mounts_private() -> None:
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
-    texts = [None if it is None else it.encode() for it in (source, target, kind, options)]
+    texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
     done = _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3])
     _checked(f"mount {target}", done)
 
@@ -98,7 +98,7 @@ PDEATHSIG, DUMPABLE, KEEPCAPS, CAPBSET_DROP, NO_NEW_PRIVS = 1, 4, 8, 24, 38
 
 def prctl(option: int, *arguments: int) -> int:
     """See prctl(2)."""
-    values = [ctypes.c_ulong(it) for it in (*arguments, 0, 0, 0, 0)[:4]]
+    values = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
     return _checked("prctl", _libc.prctl(option, *values))
 
 

@@ -99,7 +99,8 @@ def enter(view: View, home: str) -> int | None:
     os.chdir(home)
     _limit(view.limits, view.profile)
     if view.profile == LANDLOCK:
-        devices = [it for it in ("/dev/null", "/dev/zero", "/dev/urandom") if Path(it).exists()]
+        names = ("/dev/null", "/dev/zero", "/dev/urandom")
+        devices = [name for name in names if Path(name).exists()]
         landlock.restrict([*view.readable, *devices[1:]], [home, *devices[:1]])
         linux.drop_capabilities(1 << 2 if os.getuid() == view.uid else 0)
     linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
@@ -153,11 +154,11 @@ def hello(profile: str) -> dict[str, object]:
     return {"hello": {"profile": profile, "limits": kept, "versions": versions()}}
 
 
-def refused_hello(said: object, profile: str, limits: Limits) -> str | None:
+def refused_hello(message: object, profile: str, limits: Limits) -> str | None:
     """What is wrong with a process that said this; None if it is as it should be."""
-    if not isinstance(said, dict) or not isinstance(said.get("hello"), dict):
+    if not isinstance(message, dict) or not isinstance(message.get("hello"), dict):
         return "It did not say under which limits it runs"
-    stated = said["hello"]
+    stated = message["hello"]
     if stated.get("profile") != profile:
         return f"It runs under the profile {stated.get('profile')}, not {profile}"
     kept = stated.get("limits")
@@ -202,8 +203,8 @@ def why_not(profile: str) -> str | None:
             os.write(writer, b"\n")
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as said:
-        text = said.read()
+    with os.fdopen(reader, encoding="utf-8") as pipe:
+        text = pipe.read()
     os.waitpid(child, 0)
     if not text:
         return f"The sandbox {profile} could not be tried."
@@ -229,4 +230,4 @@ def _problem(profile: str) -> str | None:
 
 def best() -> str | None:
     """The strongest profile that works here, or None."""
-    return next((it for it in (NAMESPACES, LANDLOCK) if why_not(it) is None), None)
+    return next((profile for profile in (NAMESPACES, LANDLOCK) if why_not(profile) is None), None)

@@ -74,7 +74,7 @@ class Outputs:
 
     def add(self, output: dict[str, Any]) -> None:
         """One more output, unless it is too large or there are too many."""
-        self.left -= sum(len(str(it)) for it in output.get("data", output).values())
+        self.left -= sum(len(str(part)) for part in output.get("data", output).values())
         self.left_outputs -= 1
         if self.left > 0 and self.left_outputs > 0:
             self.shown.append(output)
@@ -197,7 +197,7 @@ class Shell(InteractiveShell):
         result: list[Any] = []
         streams = sys.stdout, sys.stderr
         begun = time.monotonic()
-        sys.stdout, sys.stderr = (_Stream(it, self.outputs) for it in ("stdout", "stderr"))
+        sys.stdout, sys.stderr = (_Stream(name, self.outputs) for name in ("stdout", "stderr"))
         try:
             limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
         except BaseException as error:
@@ -214,7 +214,7 @@ class Shell(InteractiveShell):
         # by the clock: what became of the exception on its way through IPython is not known
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
-        names = (it for it, own in dict(self.user_ns).items() if before.get(it) is not own)
+        names = (name for name, own in dict(self.user_ns).items() if before.get(name) is not own)
         ran.bound = sorted(name for name in names if type(name) is str and len(name) < 200)[:1000]
         ran.outputs = self.outputs.shown
         return ran

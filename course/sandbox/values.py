@@ -35,20 +35,20 @@ class Encoder:
     """Makes JSON of values, and collects the memory that they stand on.
 
     keep: what is called with an object that stays here; its number. objects: those that crossed
-    before, in their order. is_ours: whether this is the checker's side, from which functions of the
-    libraries cross by their names; from the other side come results whose history stays there.
+    before, in their order. is_checker: whether this is the checker's side, from which functions of
+    the libraries cross by their names; from the other side come results whose history stays there.
     """
 
     def __init__(
-        self, keep: Callable[[Any], int], objects: Iterable[Any] = (), *, is_ours: bool = False
+        self, keep: Callable[[Any], int], objects: Iterable[Any] = (), *, is_checker: bool = False
     ) -> None:
         self.keep = keep
-        self.is_ours = is_ours
-        self.names = (type, FunctionType, BuiltinFunctionType) if is_ours else (type,)
+        self.is_checker = is_checker
+        self.names = (type, FunctionType, BuiltinFunctionType) if is_checker else (type,)
         self.memory: list[np.ndarray] = []
         """What came from the other side, where an object may lie in it."""
         self.objects = list(objects)
-        self._numbers = {id(it): n for n, it in enumerate(self.objects)}
+        self._numbers = {id(known): n for n, known in enumerate(self.objects)}
         self.moved: list[tuple[tk.Tensor, tk.Tensor]] = []
         """Tensors of a device, and the copies of them that cross."""
         self.owners: list[np.ndarray] = []
@@ -82,7 +82,7 @@ class Encoder:
 
     def _number(self, value: Any) -> Message:
         """The number of an object that crosses for the first time; only the checker gives them."""
-        if not self.is_ours:
+        if not self.is_checker:
             return {}
         self._numbers[id(value)] = number = len(self.objects)
         self.objects.append(value)
@@ -96,7 +96,7 @@ class Encoder:
             return self.encode(int.__add__(value, 0))
         if issubclass(kind, float):
             return self.encode(float.__add__(value, 0.0))
-        if self.is_ours and hasattr(kind, "goes_back_as"):
+        if self.is_checker and hasattr(kind, "goes_back_as"):
             return {"k": "handle", "h": kind.goes_back_as(value), "yours": True}
         named = _library_name(value) if isinstance(value, self.names) else None
         return {"k": "named", "v": named} if named else self._handle(value, kind)
@@ -107,15 +107,15 @@ class Encoder:
             kind, text = f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>"
             return {"k": "opaque", "kind": kind, "text": text}
         if base is tuple:
-            return {"t": [self.encode(it, depth - 1) for it in list(tuple.__iter__(value))]}
+            return {"t": [self.encode(item, depth - 1) for item in list(tuple.__iter__(value))]}
         return self._number(value) | self.contents(base, value, depth)
 
     def contents(self, base: Any, value: Any, depth: int = DEEPEST) -> Message:
         """What a list or a dictionary holds now."""
         if base is dict:
             items = list(dict.items(value))
-            return {"d": [[self._key(key), self.encode(it, depth - 1)] for key, it in items]}
-        return {"l": [self.encode(it, depth - 1) for it in list(list.__iter__(value))]}
+            return {"d": [[self._key(key), self.encode(item, depth - 1)] for key, item in items]}
+        return {"l": [self.encode(item, depth - 1) for item in list(list.__iter__(value))]}
 
     def _key(self, key: Any) -> Any:
         return key if type(key) in (*_SCALARS, int) else text_of(key)
@@ -178,7 +178,7 @@ class Encoder:
             "shape": list(here.shape),
             "stride": list(here.stride()),
         }
-        form["strides"] = [it * flat.itemsize for it in form["stride"]]
+        form["strides"] = [step * flat.itemsize for step in form["stride"]]
         form["offset"] += here.storage_offset() * flat.itemsize if here.numel() else 0
         if tensor.device.type != "cpu":
             form["device"] = str(tensor.device)
@@ -188,7 +188,7 @@ class Encoder:
             grad = tensor.grad if tensor.is_leaf else None
             if grad is not None:
                 form["grad"] = self.encode(grad)
-            if not (tensor.is_leaf or self.is_ours):
+            if not (tensor.is_leaf or self.is_checker):
                 form["history"] = self.keep(tensor)
         return form
 
@@ -204,12 +204,14 @@ def address(array: np.ndarray) -> int:
 
 
 _SIMPLE: Mapping[type, Callable[[Any], Any]] = {
-    bytes: lambda it: it.hex() if len(it) <= MOST_ENTRIES else it[:MOST_ENTRIES].hex(),
-    complex: lambda it: [it.real, it.imag],
-    range: lambda it: [it.start, it.stop, it.step],
-    EllipsisType: lambda it: None,
-    tk.Size: lambda it: [int(size) for size in it],
-    tk.dtype: lambda it: str(it).removeprefix("torch."),
+    bytes: lambda content: (
+        content.hex() if len(content) <= MOST_ENTRIES else content[:MOST_ENTRIES].hex()
+    ),
+    complex: lambda number: [number.real, number.imag],
+    range: lambda value: [value.start, value.stop, value.step],
+    EllipsisType: lambda value: None,
+    tk.Size: lambda sizes: [int(size) for size in sizes],
+    tk.dtype: lambda dtype: str(dtype).removeprefix("torch."),
     tk.device: str,
 }
 
@@ -281,7 +283,7 @@ class Decoder:
         if kind is not dict or depth == 0:
             raise WireError("A value is damaged.")
         if "t" in coded:
-            return tuple(self._decode(it, depth - 1) for it in coded["t"])
+            return tuple(self._decode(item, depth - 1) for item in coded["t"])
         if "l" in coded or "d" in coded:
             made: Any = [] if "l" in coded else {}
             self._numbered(coded, made)
@@ -314,9 +316,9 @@ class Decoder:
     def fill(self, made: Any, coded: Message, depth: int = DEEPEST) -> None:
         """Put into a list or a dictionary what it should hold."""
         if type(made) is list:
-            made[:] = [self._decode(it, depth - 1) for it in coded["l"]]
+            made[:] = [self._decode(item, depth - 1) for item in coded["l"]]
         else:
-            found = {_sound_key(key): self._decode(it, depth - 1) for key, it in coded["d"]}
+            found = {_sound_key(key): self._decode(item, depth - 1) for key, item in coded["d"]}
             made.clear()
             made.update(found)
 
@@ -353,7 +355,7 @@ class Decoder:
             self._flat[key] = tk.from_numpy(flat)
         if coded["offset"] % size:
             raise WireError("A tensor is damaged.")
-        stride = [_whole(it) for it in coded["stride"]]
+        stride = [_whole(step) for step in coded["stride"]]
         tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
         if "device" in coded and tk.cuda.is_available():
             there = tensor.to(tk.device(coded["device"]))
@@ -401,16 +403,18 @@ _TYPES = (*_PYTHONS, np.generic, np.ndarray, tk.Tensor, tk.Size, tk.dtype, tk.de
 
 
 _DTYPES: Mapping[str, Any] = {
-    str(it).removeprefix("torch."): it for it in vars(tk).values() if type(it) is tk.dtype
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in vars(tk).values()
+    if type(dtype) is tk.dtype
 }
 _BUILD: Mapping[str, Callable[[Any], Any]] = {
     "bytes": bytes.fromhex,
-    "complex": lambda it: complex(float(it[0]), float(it[1])),
-    "range": lambda it: range(*(_whole(one, negative=True) for one in it)),
-    "ellipsis": lambda it: ...,
-    "Size": lambda it: tk.Size(_whole(one) for one in it),
-    "dtype": lambda it: _DTYPES[it],
-    "DType": lambda it: _DTYPES[it],
+    "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
+    "range": lambda limits: range(*(_whole(one, negative=True) for one in limits)),
+    "ellipsis": lambda value: ...,
+    "Size": lambda sizes: tk.Size(_whole(one) for one in sizes),
+    "dtype": lambda name: _DTYPES[name],
+    "DType": lambda name: _DTYPES[name],
     "device": tk.device,
     "Device": tk.device,
 }

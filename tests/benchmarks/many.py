@@ -130,7 +130,7 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
         assert started.poll() is None, "it was done before it was killed: take more submissions"
         started.kill()
         started.wait()
-        reached.append(len(list(graded.glob("*/*.applied"))))
+        reached.append(len(list(graded.glob(f"*/{CHAPTER}.json"))))
         print(f"killed after {reached[-1]} submissions", file=sys.stderr)
     assert subprocess.run(command, **quiet, check=False).returncode == 0  # type: ignore[call-overload]
     wanted = {name: it for name, it in book(undisturbed).items() if name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from types import FunctionType
@@ -20,6 +21,28 @@ from course.notebook.exercise import Exercise
 ROOT = Path(__file__).parents[2]
 LOOP = "while True: pass"
 TROUBLES = (LOOP, "import os\nos._exit(1)", "print('x' * 200_000_000)")
+_FORGE = (
+    "import course.sandbox.learner as learner\n"
+    "own = learner.Learner._run_cell\n"
+    "learner.Learner._run_cell = lambda *a: own(*a) | dict({})"
+)
+HOSTILE = (
+    LOOP + "\n",
+    "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    "import os\nos._exit(1)",
+    (
+        "import threading, numpy as np\nx = np.ones((900, 900))\n"
+        "def work():\n    while True: x @ x\n"
+        "for _ in range(60): threading.Thread(target=work, daemon=True).start()"
+    ),
+    "taken = [bytearray(50_000_000) for _ in range(60)]",
+    _FORGE.format("source='x = 1;' * 1_300_000"),
+    _FORGE.format("outputs=[{}] * 2_000_000"),
+    _FORGE.format("outputs=[dict(output_type='stream', text='<' * 7_000_000)]"),
+    "from IPython.display import HTML, display\ndisplay(HTML('<b>' * 1_000_000))",
+    "x = " + "-" * 60_000 + "1",
+)
+"""Programs that take what they can: time, threads, memory, and the grader's reading and writing."""
 
 
 def school(folder: Path, chapter: str, *, db_url: str | None = None) -> Config:
@@ -39,8 +62,16 @@ def school(folder: Path, chapter: str, *, db_url: str | None = None) -> Config:
     return config
 
 
-def submit(folder: Path, chapter: str, count: int, *, troubled: int = 0, seed: int = 0) -> None:
-    """Worker in `count` notebooks, the last `troubled` of them with a loop, a crash or a flood."""
+def submit(
+    folder: Path,
+    chapter: str,
+    count: int,
+    *,
+    troubled: int = 0,
+    programs: Sequence[str] = TROUBLES,
+    seed: int = 0,
+) -> None:
+    """Answers in `count` notebooks; each of the last `troubled` begins with one of `programs`."""
     released = json.loads((folder / "notebooks" / chapter / f"{chapter}.ipynb").read_text())
     exercises = exercise.load(chapter)
     for number in range(count):
@@ -52,7 +83,7 @@ def submit(folder: Path, chapter: str, count: int, *, troubled: int = 0, seed: i
             cell["source"] = f"# {number}\n{text}" if text else cell["source"]
         if number >= count - troubled:
             first = next(iter(answers.values()))
-            first["source"] = TROUBLES[number % len(TROUBLES)]
+            first["source"] = programs[number % len(programs)]
         to = folder / "course" / "submitted" / f"learner-{number:04}" / chapter
         to.mkdir(parents=True)
         (to / f"{chapter}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")

@@ -333,18 +333,17 @@ def test_a_submission_that_kills_workers_is_ungraded_and_tried_again(
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
 
-@pytest.mark.parametrize("moment", ["result", "notebook", "gradebook"])
+@pytest.mark.parametrize("step", ["_write_notebook", "_grade", "_write_result"])
 def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
-    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch, moment: str
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     school.submit("bob", half)
-    steps = {"result": "_write_notebook", "notebook": "_grade", "gradebook": "_marker"}
 
     def break_off(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, steps[moment], break_off)
+        patch.setattr(Writer, step, break_off)
         with pytest.raises(KeyboardInterrupt):
             grade(school)
     grade(school)

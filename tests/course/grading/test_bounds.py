@@ -34,7 +34,8 @@ RUN = (
 LOOK = (
     "import course.sandbox.learner as it\n"
     "own = it.Learner._do_look\n"
-    "it.Learner._do_look = lambda *a: ((r | dict(exists=True, {forged}), b) for r, b in own(*a))"
+    "forged = lambda r, b: (r | dict(exists=True, {forged}), b)\n"
+    "it.Learner._do_look = lambda *a: forged(*own(*a))"
 )
 STREAM = "dict(output_type='stream', text='%s'"
 FORGED_TEXT = "8 MB of a cell's text"

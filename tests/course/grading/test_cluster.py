@@ -74,12 +74,12 @@ def test_a_cluster_gives_the_points_that_this_machine_gives(
 def test_what_kills_workers_is_ungraded_and_the_others_are_graded(
     source: Source, workers: Any, monkeypatch: pytest.MonkeyPatch, honest: bytes
 ) -> None:
-    def killing(chapter: str, digest: str, job: Any, *rest: Any) -> Any:
+    def killing(source: Any, job: Any, *rest: Any) -> Any:
         from course.grading.cluster import _graded  # the worker's own
 
         if job.submission.learner == "killer":
             os._exit(1)
-        return _graded(chapter, digest, job, *rest)
+        return _graded(source, job, *rest)
 
     monkeypatch.setattr(cluster, "_graded", killing)
     names = ["ada", "killer", "bob"]

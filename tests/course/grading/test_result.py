@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from course.grading.result import Graded, Result
@@ -25,7 +27,7 @@ def test_a_result_survives_the_way_through_json():
 
 
 def test_the_json_does_not_hold_what_differs_from_run_to_run():
-    slower = Result.from_json(RESULT.to_json(), timings={"cells": 9.0})
+    slower = replace(RESULT, timings={"cells": 9.0}, page="{}")
     assert slower.to_json() == RESULT.to_json()
 
 
