@@ -846,6 +846,12 @@ class StridesOf(Exercise):
             "You took the one size to the right. That works for two dimensions; with three, a "
             "step jumps over all entries of all dimensions to the right. Take their product.",
         ),
+        "two dimensions": (
+            lambda shape: (shape[1], 1),
+            "This is right for a matrix. There may be one dimension, three, or none: go through "
+            "all of them in a loop.",
+            r"shape\[1\]",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -110,6 +110,12 @@ class PositionOf(Exercise):
             "This is right for a matrix. A tensor may have one dimension, three, or none: go "
             "through all of them in a loop.",
         ),
+        "offset added each time": (
+            lambda index, stride, offset: sum(
+                offset + i * step for i, step in zip(index, stride, strict=True)
+            ),
+            "You add the offset once for each dimension. Add it once, before the loop or after it.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -403,6 +409,10 @@ def _one_size_instead_of_the_product(shape: Ints, stride: Ints) -> bool:
     return True
 
 
+def _any_size_of_one(shape: Ints, stride: Ints) -> bool:
+    return 1 in shape or contiguous_by_hand(shape, stride)
+
+
 @exercise(
     "contiguous-by-hand",
     answer=contiguous_by_hand,
@@ -475,6 +485,11 @@ class ContiguousByHand(Exercise):
             _from_left_to_right,
             "You expect stride 1 in the first dimension. Rows are stored one after the other: the "
             "last dimension has stride 1. Walk from the right.",
+        ),
+        "any size of 1": (
+            _any_size_of_one,
+            "You call a tensor contiguous because one of its sizes is 1. Only the stride of that "
+            "dimension does not matter; the others do.",
         ),
     }
 
@@ -834,6 +849,11 @@ class WithoutBatch(Exercise):
             _everything_flat,
             "Your result has one dimension. Only that of the batch should go.",
         ),
+        "the sizes of the example": (
+            lambda batch: batch.reshape(1, 28, 28),
+            "The sizes of the example stand in your code. Other photos have others.",
+            r"28",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -949,6 +969,12 @@ class SlidingWindows(Exercise):
         "from the beginning of the storage": (
             _from_the_beginning,
             "You begin at position 0 of the storage. `x` may begin later: at `x.storage_offset()`.",
+        ),
+        "turned": (
+            lambda x, size: x.as_strided(
+                (size, len(x) - size + 1), (x.stride(0), x.stride(0)), x.storage_offset()
+            ),
+            "Your windows are the columns. The shape has the number of windows first, then `size`.",
         ),
     }
 

@@ -460,6 +460,11 @@ class TopScores(Exercise):
             "Your first result still has the places of the others. A mask as index leaves only "
             "what passes.",
         ),
+        "the limit itself": (
+            lambda scores, limit: (scores[scores > limit], scores.clamp(min=limit)),
+            "`clamp` sets the others to the limit. They should become 0: `tk.where(scores > "
+            "limit, scores, 0.0)`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -592,6 +597,10 @@ def _turned(labels: tk.Tensor, n: int) -> tk.Tensor:
     return one_hot(labels, n).T
 
 
+def _counted_from_one(labels: tk.Tensor, n: int) -> tk.Tensor:
+    return one_hot((labels - 1) % n, n)
+
+
 @exercise("one-hot", answer=one_hot, points=0, difficulty=3, minutes=7, further=True)
 class OneHot(Exercise):
     """One-hot rows
@@ -638,6 +647,10 @@ class OneHot(Exercise):
         "turned": (
             _turned,
             "Each label should have a row; yours has a column: rows and columns are exchanged.",
+        ),
+        "counted from 1": (
+            _counted_from_one,
+            "Each 1 stands one column too far to the left: labels count from 0, as columns do.",
         ),
     }
 
@@ -699,6 +712,10 @@ def _the_good_ones_replaced(readings: tk.Tensor) -> tk.Tensor:
     return result
 
 
+def _write_into_a_named_copy(readings: tk.Tensor) -> tk.Tensor:
+    return readings.clone()
+
+
 @exercise("cleaned", answer=cleaned, stub=_write_that_vanishes, points=4, difficulty=3, minutes=8)
 class Cleaned(Exercise):
     """The write that vanishes
@@ -746,6 +763,16 @@ class Cleaned(Exercise):
             _the_good_ones_replaced,
             "You replaced the good readings. `faulty` picks what is to be replaced, `~faulty` what "
             "the mean is taken of.",
+        ),
+        "a named copy": (
+            _write_into_a_named_copy,
+            "A mask picks a copy, and what is written into that copy, under whatever name, is not "
+            "written into `result`. Assign to `result[mask]`.",
+            r"\[.*\]",
+        ),
+        "zeros in the mean": (
+            lambda readings: tk.where(readings < 0, readings.clamp(min=0).mean(), readings),
+            "Your mean counts the faulty readings as 0. Take it over the good ones alone.",
         ),
     }
 
