@@ -775,8 +775,8 @@ class BlockMeans(Exercise):
 
     A sensor reports a number every minute; you want one number an hour.
 
-    **Input:** `x`, a float vector of any dtype, and `size`, a number from 1 on that divides its
-    length.
+    **Input:** `x`, a vector of any float dtype, and `size`, a number from 1 on that divides the
+    length of `x`.
 
     **Output:** a vector of the same dtype with the mean of the first `size` elements, of the next
     `size`, and so on.

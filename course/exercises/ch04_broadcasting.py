@@ -80,7 +80,7 @@ class BroadcastShape(Exercise):
     **Input:** two shapes `a` and `b`, tuples of whole numbers.
 
     **Output:** the shape of `x + y` for an `x` of shape `a` and a `y` of shape `b`, as a tuple. If
-    the shapes do not fit together, raise `ValueError`.
+    the shapes do not fit together, raise `ValueError`, whatever the library itself raises.
 
     ```python
     broadcast_shape((2, 3), (3,))
@@ -366,6 +366,8 @@ class NearestCentre(Exercise):
         x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
         near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
         yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
+        corner = draw.integer(5000, 5099) + tk.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+        yield case(corner[1:2] + 0.25, corner, label="centres far from 0")
         yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
         halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
         yield case(halves, centres.half(), label="half the memory (float16)")
@@ -659,8 +661,8 @@ class OneHot(Exercise):
         yield case(tk.tensor([*draw.distinct(4, 0, 5), 5]), 6, label="any labels")
         a, b = draw.distinct(2, 1, 5)
         yield case(tk.tensor([a, a, b, a]), 6, label="a label again and again")
-        n = draw.integer(5, 9)
-        yield case(tk.tensor(draw.distinct(3, 1, n - 1)), n, label="fewer labels than classes")
+        n = draw.integer(6, 9)
+        yield case(tk.tensor(draw.distinct(3, 1, n - 2)), n, label="fewer labels than classes")
         six = tk.tensor(draw.distinct(6, 1, 7))
         yield case(six[::2], 8, label="every second (non-contiguous)")
         n = draw.integer(4, 9)
@@ -723,11 +725,11 @@ class Cleaned(Exercise):
     A sensor reports a negative number when it fails. The code below should replace these readings
     by the mean of the good ones. It runs without an error, and nothing changes. Repair it.
 
-    **Input:** `readings`, a float tensor of any shape and dtype, with at least one reading that is
-    not negative.
+    **Input:** `readings`, a tensor of any shape and any float dtype, with at least one reading that
+    is not negative.
 
     **Output:** a new tensor of the same shape, in which each negative reading is replaced by the
-    mean of all the others. `readings` itself stays as it was.
+    mean of all readings that are not negative. `readings` itself stays as it was.
 
     ```python
     cleaned(tk.tensor([2.0, -1.0, 4.0]))
@@ -768,7 +770,7 @@ class Cleaned(Exercise):
             _write_into_a_named_copy,
             "A mask picks a copy, and what is written into that copy, under whatever name, is not "
             "written into `result`. Assign to `result[mask]`.",
-            r"\[.*\]",
+            r"(\w+) = \w+\[.*\]\n(?s:.*)\1\[|\]\.fill_",
         ),
         "zeros in the mean": (
             lambda readings: tk.where(readings < 0, readings.clamp(min=0).mean(), readings),

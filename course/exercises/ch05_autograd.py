@@ -829,8 +829,8 @@ class BackwardOrder(Exercise):
     A node may pass its gradient on only when all of it has arrived, that is, after every node that
     uses it has run. Find such an order.
 
-    **Input:** `graph`, a dictionary from the name of each node to a list of its inputs; `root`, the
-    name of the node at which backward begins.
+    **Input:** `graph`, a dictionary from the name of each node to a list of its inputs, in which a
+    name stands twice if it is used twice; `root`, the name of the node at which backward begins.
 
     **Output:** a list of the names of all nodes that can be reached from `root`, each once, each
     after all the nodes of the list that have it as an input. If several orders are right, any will
@@ -904,6 +904,9 @@ class BackwardOrder(Exercise):
         aside = {**_diamond(arms), "unused": ["x"]}
         yield case(mixed(aside), arms[0], label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
+        first, second, twice, other = _names(draw, 4, 4)
+        used_twice = {first: [other, second], second: [twice, twice], other: [twice], twice: []}
+        yield case(mixed(used_twice), first, label="an input that is named twice")
         ladder, root = _ladder(draw.distinct(draw.integer(10, 12), 10, 99))
         yield case(mixed(ladder), root, label="many diamonds on top of each other")
 
@@ -1122,7 +1125,7 @@ class Unbroadcast(Exercise):
     An element that was used several times receives several gradients, and they are added. So a
     gradient is summed over the dimensions that were stretched.
 
-    **Input:** `gradient`, a float tensor of any dtype, of the shape that the operands agreed on;
+    **Input:** `gradient`, a tensor of any float dtype, of the shape that the operands agreed on;
     `shape`, the shape of one operand, a tuple: `()` for a 0-d tensor.
 
     **Output:** a tensor of that shape: `gradient` summed over the dimensions that the operand lacks

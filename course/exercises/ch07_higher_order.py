@@ -122,6 +122,9 @@ class SecondDerivative(Exercise):
         at = -draw.integer(1, 6) / 2
         yield case([constant, linear, -square, cube], at, label="at a negative number")
         yield case(some(2), 3.0, label="a straight line")
+        # 6x and the rest nearly cancel, so that float32 keeps few digits
+        at, rest = draw.integer(3, 9) / 7, draw.integer(1, 9) / 1000
+        yield case([0.0, 0.0, rest - 3 * at, 1.0], at, label="nearly no curvature")
         yield case(draw.integers(4, 1, 9), draw.integer(2, 5), label="whole numbers (int)")
 
 

@@ -963,6 +963,8 @@ class BreakEven(Exercise):
         transfer = (draw.integer(10, 40) + 0.5) * more
         yield case(gpu + more, gpu, transfer, label="any large matrix")
         gpu, more = times(9)
+        yield case(gpu + more, gpu, (draw.integer(300, 900) + 0.5) * more, label="hundreds of runs")
+        gpu, more = times(9)
         yield case(gpu, gpu + more, float(draw.integer(5, 50)), label="slower in every run")
         yield case(gpu, gpu, 0.0, label="as fast as the CPU")
         gpu, more = times(50)
