@@ -316,8 +316,8 @@ print((tk.ones(2, dtype=tk.uint8) + tk.ones(2, dtype=tk.int8)).dtype)
 
 # %% [markdown]
 # A plain Python number counts less. It changes the dtype only if it is of a higher kind; otherwise
-# the tensor keeps its own dtype. A tensor without dimensions counts as little as a Python number.
-# And `/` always gives a float.
+# the tensor keeps its own dtype. The same holds for a tensor without dimensions beside one that has
+# some. And `/` always gives a float.
 
 # %%
 half = tk.tensor([1.0, 2.0], dtype=tk.float16)
@@ -525,7 +525,7 @@ print(shared)
 
 # %% [markdown]
 # The tensor prints `dtype=torch.float64`, because the array is float64. If you want float32, write
-# `.float()`; that also makes a copy.
+# `.float()`. Here that makes a copy, because the dtype changes.
 
 # %% [markdown]
 # `.numpy()` makes an array from a tensor. It shares the memory too.
@@ -592,7 +592,7 @@ viz.memory(shared=shared, separate=separate)
 # %% [markdown]
 # ## In tensorkit
 #
-# You wrote `strides_of`. This is the function with which tensorkit computes the strides of a new
+# This is the function with which tensorkit computes the strides of a new
 # tensor. It goes through the dimensions from the last to the first. One step along a dimension
 # passes over everything that the dimension to its right holds.
 

@@ -250,7 +250,7 @@ viz.indexing(batch_a, 1)
 # %%
 by_hand = batch_a[1] @ batch_b[1]
 print(tk.allclose(tk.bmm(batch_a, batch_b)[1], by_hand))
-print(tk.tensor(0.1) + 0.2 == 0.3, tk.allclose(tk.tensor(0.1) + 0.2, tk.tensor(0.3)))
+print(tk.tensor(0.3) - 0.1 == 0.2, tk.allclose(tk.tensor(0.3) - 0.1, tk.tensor(0.2)))
 
 # %% exercise="batch-product"
 
@@ -438,7 +438,7 @@ print(votes.shape, votes.mean(dim=0))
 # %% [markdown]
 # ## In tensorkit
 #
-# tensorkit's `softplus` uses the same formula as you, and takes the same care for large numbers.
+# tensorkit's `softplus` uses the formula of the exercise, and takes the same care for large numbers.
 # `xp` is the array library, here NumPy. The second part is the slope of the function; chapter 05
 # explains what it is for.
 

@@ -194,7 +194,7 @@ except RuntimeError as error:
 y = tk.arange(24).reshape(2, 3, 4).transpose(0, 1)
 print(y.is_contiguous(), y.view(3, 2, 2, 2).stride())
 
-# %% exercise="column-after-column"
+# %% exercise="stereo"
 
 # %% [markdown]
 # **What to notice.** `view` never copies, so use it if a later write must show in the original. Use

@@ -90,8 +90,7 @@ print(x_there.to(device) is x_there, x_there.is_cuda)
 print(tk.zeros_like(y).device, y.sum().device)
 
 # %% [markdown]
-# NumPy works in the memory of the CPU. Detach the tensor, then move it to the CPU:
-# `t.detach().cpu().numpy()`.
+# NumPy works in the memory of the CPU, so the tensor must be moved there first.
 
 # %%
 try:

@@ -15,6 +15,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 
 
 @exercise("what-shape", points=1, difficulty=1, minutes=4)
@@ -105,7 +106,7 @@ def evenly_spaced(start: float, end: float, n: int) -> tk.Tensor:
 
 @no_type_check
 def _spaced_program(start: float, end: float, n: int) -> tk.Tensor:
-    step = ...  # from each number to the next; for n = 1 it does not matter
+    step = ...  # from each number to the next; for n = 1 there is no next one
     return ...  # n numbers that begin at start and lie this far apart
 
 
@@ -485,121 +486,128 @@ class WhichDtype(Prediction):
 
 
 def to_unit_range(image: tk.Tensor) -> tk.Tensor:
-    """The picture as float32: 0 stays 0, and 255 becomes 1."""
-    return image.float() / 255
+    """The brightness of each pixel as float32: 0 is black, 1 is white."""
+    numbers = image.float()
+    total = numbers[:, :, 0] + numbers[:, :, 1] + numbers[:, :, 2]
+    return total / (3 * 255)
+
+
+def _starts_again_from_zero(image: tk.Tensor) -> tk.Tensor:
+    return (image[:, :, 0] + image[:, :, 1] + image[:, :, 2]) / 765
 
 
 def _floor_division(image: tk.Tensor) -> tk.Tensor:
-    return image // 255
+    return to_unit_range(image).floor()
 
 
 def _by_256(image: tk.Tensor) -> tk.Tensor:
-    return image.float() / 256
+    return to_unit_range(image) * 255 / 256
 
 
-def _only_cast(image: tk.Tensor) -> tk.Tensor:
-    return image.float()
+def _without_a_scale(image: tk.Tensor) -> tk.Tensor:
+    return to_unit_range(image) * 255
+
+
+def _sums_of_three(image: tk.Tensor) -> tk.Tensor:
+    return to_unit_range(image) * 3
+
+
+def _only_the_first_number(image: tk.Tensor) -> tk.Tensor:
+    return image[:, :, 0] / 255
+
+
+def _still_three_numbers(image: tk.Tensor) -> tk.Tensor:
+    return image.float() / 255
 
 
 def _through_numpy(image: tk.Tensor) -> tk.Tensor:
-    return tk.from_numpy(image.numpy() / 255)
+    return to_unit_range(image).double()
 
 
 def _by_the_brightest(image: tk.Tensor) -> tk.Tensor:
-    return image.float() / image.max()
+    total = to_unit_range(image)
+    return total / total.max()
 
 
-def _stretched(image: tk.Tensor) -> tk.Tensor:
-    image = image.float()
-    return (image - image.min()) / (image.max() - image.min())
-
-
-def _from_minus_one(image: tk.Tensor) -> tk.Tensor:
-    return image.float() / 127.5 - 1
-
-
-def _in_place(image: tk.Tensor) -> tk.Tensor:
-    image /= 255
-    return image
-
-
-@exercise("pixels", answer=to_unit_range, points=6, difficulty=1, minutes=6)
+@exercise("pixels", answer=to_unit_range, points=6, difficulty=2, minutes=8)
 class Pixels(Exercise):
-    """Pixels between 0 and 1
+    """From a colour photo to a grey one
 
-    A photo arrives as whole numbers from 0 to 255. A network wants floats from 0 to 1.
+    A photo arrives as whole numbers from 0 to 255, three for each pixel: red, green and blue. A
+    network wants one float from 0 to 1 for each pixel.
 
     **Input:** `image`, a uint8 tensor of shape `[height, width, 3]`.
 
-    **Output:** a new float32 tensor of the same shape: 0 becomes `0.0`, 255 becomes `1.0`, and what
-    lies between is spread evenly. `image` itself stays as it is.
+    **Output:** a float32 tensor of shape `[height, width]`: for each pixel the mean of its three
+    numbers, divided by 255, so that black becomes `0.0` and white `1.0`. `image` itself stays as it
+    is.
 
     ```python
-    to_unit_range(tk.tensor([[[0, 51, 255]]], dtype=tk.uint8))
-    # tensor([[[0.0000, 0.2000, 1.0000]]])
+    to_unit_range(tk.tensor([[[0, 51, 102], [255, 255, 255]]], dtype=tk.uint8))
+    # tensor([[0.2000, 1.0000]])
     ```
+
+    `image[:, :, 0]` holds the red numbers, in the shape `[height, width]`.
     """
 
     hints = (
-        "Two things have to change: the dtype and the range. Which operation changes which?",
-        "Cast first, or let `/` give you a float. Then choose the divisor so that 255 becomes "
-        "exactly 1.",
+        "Slices give the three colours, each in the shape of the result. What happens if you add "
+        "them as they are? Look at the last lines of *Kinds of numbers*.",
+        "In uint8, 200 + 100 is 44. Cast before you add: `image.float()`. Then divide the sum by a "
+        "number that makes 3 · 255 to 1.",
     )
     usual_mistakes = {
+        "starts again from 0": (
+            _starts_again_from_zero,
+            "You add in uint8, where 255 is followed by 0. Cast first, then add: `image.float()`.",
+        ),
         "floor division": (
             _floor_division,
-            "Everything below 255 has become 0, in uint8: `//` rounds down to whole numbers, and "
-            "so does writing floats into a uint8 tensor, such as `zeros_like(image)`. Divide with "
-            "`/`, and return what that gives.",
+            "Everything below 1 has become 0, as `//` and a cast to whole numbers make it. Divide "
+            "floats with `/`, and return what that gives.",
         ),
         "divides by 256": (
             _by_256,
-            "Your brightest pixel is 0.9961. uint8 has 256 values, and the largest of them is "
-            "255: that is the number to become 1.",
+            "White is 0.9961. uint8 has 256 values, and the largest of them is 255: that is the "
+            "number to become 1.",
         ),
-        "only casts": (
-            _only_cast,
-            "You changed the dtype and kept the range: the numbers still run up to 255. A cast "
-            "never rescales, so add a division.",
+        "no scale": (
+            _without_a_scale,
+            "The means are right, and they still run up to 255. A cast never rescales: divide.",
+        ),
+        "three times too bright": (
+            _sums_of_three,
+            "White is 3. A mean is the sum divided by how many there are.",
+        ),
+        "one colour": (
+            _only_the_first_number,
+            "Your brightness is that of red alone. Green and blue count as much.",
+        ),
+        "three numbers a pixel": (
+            _still_three_numbers,
+            "Each pixel still has three numbers. Their mean is asked for: one number a pixel.",
         ),
         "float64 from NumPy": (
             _through_numpy,
-            "The numbers are right and their dtype is float64: NumPy computes with 64 bits, and "
-            "`.double()` asks for them. Divide the tensor itself, or its `.float()`: that is "
-            "float32.",
-        ),
-        "stretched": (
-            _stretched,
-            "You stretch each photo from its darkest to its brightest number, so the same grey "
-            "comes out differently in two photos. Only divide, always by 255.",
+            "The numbers are right and their dtype is float64, in which NumPy computes, and which "
+            "`.double()` asks for. `.float()` gives float32.",
         ),
         "by the brightest": (
             _by_the_brightest,
             "You divide by the brightest pixel of this photo, so a dark photo becomes a bright "
             "one. The same number must mean the same in every photo: divide by 255.",
         ),
-        "from -1 to 1": (
-            _from_minus_one,
-            "Your numbers run from -1 to 1. Some networks want that; here black should be 0 and "
-            "white 1, and one division is enough.",
-        ),
-        "in place": (
-            _in_place,
-            "`/=` writes the result into `image`, and a uint8 tensor cannot hold floats. Make a "
-            "new tensor: `image / ...` without the `=`.",
-        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(_image([[[0, 51, 255]]]), label="a single pixel (size 1)")
+        yield case(_image([[[0, 51, 102], [255, 255, 255]]]), label="two pixels")
         yield case(_image(_photo(draw, draw.integer(2, 3), 2)), label="any photo")
-        yield case(
-            _image(_photo(draw, 4, 2))[::2], label="every second row of a photo (non-contiguous)"
-        )
-        height, width = draw.distinct(2, 1, 4)
+        yield case(_image(_photo(draw, 3, 3)), label="a square photo")
+        wide = _image(_photo(draw, 4, 2))
+        yield case(wide[::2], label="every second row of a photo (non-contiguous)")
+        yield case(_image(_photo(draw, 1, 1)), label="a single pixel (size 1)")
+        height, width = draw.distinct(2, 2, 4)
         yield case(_image([[[255] * 3] * width] * height), label="white")
-        height, width = draw.distinct(2, 1, 4)
-        yield case(_image([[[0] * 3] * width] * height), label="black")
         yield case(tk.zeros(0, 4, 3, dtype=tk.uint8), label="a photo without rows (empty)")
 
 
@@ -608,8 +616,14 @@ def _image(pixels: list[list[list[int]]]) -> tk.Tensor:
 
 
 def _photo(draw: Draw, height: int, width: int) -> list[list[list[int]]]:
-    """Pixels that are neither black nor white, so that no mistake is right by chance."""
-    return [[draw.integers(3, 1, 254) for _ in range(width)] for _ in range(height)]
+    """Bright pixels of any colour but grey, whose sums do not fit into uint8."""
+    return [
+        [
+            [draw.integer(30, 90), draw.integer(100, 180), draw.integer(190, 254)]
+            for _ in range(width)
+        ]
+        for _ in range(height)
+    ]
 
 
 def total_of(x: tk.Tensor) -> tk.Tensor:
@@ -669,7 +683,7 @@ class HalfPrecision(Exercise):
     """A sum that stops growing
 
     The code below adds up a float16 vector. For small vectors it is right. For some others it
-    answers `inf`, or a number that is too small. Repair it.
+    answers `inf`, or another number than the sum. Repair it.
 
     **Input:** `x`, a float16 tensor with one dimension, possibly empty.
 
@@ -846,6 +860,12 @@ class StridesOf(Exercise):
             "You took the one size to the right. That works for two dimensions; with three, a "
             "step jumps over all entries of all dimensions to the right. Take their product.",
         ),
+        "two dimensions": (
+            lambda shape: (shape[1], 1),
+            "This is right for a matrix. There may be one dimension, three, or none: go through "
+            "all of them in a loop.",
+            r"shape\[1\]",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -861,134 +881,122 @@ class StridesOf(Exercise):
 
 
 def private_copy(array: np.ndarray) -> tk.Tensor:
-    """A tensor with the values and the dtype of `array`, and with memory of its own."""
-    return tk.from_numpy(array).clone()
+    """Every second row and column of `array`, as float32, with memory of its own."""
+    return tk.from_numpy(array)[::2, ::2].float().clone()
 
 
-def _shared(array: np.ndarray) -> tk.Tensor:
-    return tk.from_numpy(array)
+def _sometimes_shared(array: np.ndarray) -> tk.Tensor:
+    return tk.from_numpy(array)[::2, ::2].float()
 
 
-def _clone_thrown_away(array: np.ndarray) -> tk.Tensor:
-    tensor = tk.from_numpy(array)
-    tensor.clone()
-    return tensor
+def _always_shared(array: np.ndarray) -> tk.Tensor:
+    return tk.from_numpy(array)[::2, ::2]
 
 
-def _slice_of_everything(array: np.ndarray) -> tk.Tensor:
-    return tk.from_numpy(array)[:]
+def _its_own_dtype(array: np.ndarray) -> tk.Tensor:
+    return tk.tensor(array)[::2, ::2]
 
 
-def _through_a_list(array: np.ndarray) -> tk.Tensor:
-    return tk.tensor(array.tolist())
-
-
-def _cast_to_float(array: np.ndarray) -> tk.Tensor:
-    return tk.from_numpy(array).float()
-
-
-def _copied_as_float32(array: np.ndarray) -> tk.Tensor:
+def _everything(array: np.ndarray) -> tk.Tensor:
     return tk.tensor(array, dtype=tk.float32)
 
 
+def _rows_taken_twice(array: np.ndarray) -> tk.Tensor:
+    return tk.tensor(array, dtype=tk.float32)[::2][::2]
+
+
 def _still_an_array(array: np.ndarray) -> np.ndarray:
-    return array.copy()
+    return array[::2, ::2].astype(np.float32)
 
 
-@exercise("private-copy", answer=private_copy, stub=_shared, points=6, difficulty=2, minutes=7)
+@exercise(
+    "private-copy", answer=private_copy, stub=_sometimes_shared, points=6, difficulty=3, minutes=8
+)
 class PrivateCopy(Exercise):
-    """A copy of your own
+    """The small picture that changes
 
-    A camera writes every new frame into the same NumPy array. To keep a frame you need a copy:
-    with the code below, yesterday's frame changes when today's arrives. Repair it.
+    A camera writes every new frame into the same NumPy array. A program keeps a small picture of
+    each frame: every second row and column, as float32. With the code below that works for a camera
+    that delivers float64. With another camera yesterday's small picture changes when today's frame
+    arrives. Find out with which one, and repair the code for all of them.
 
-    **Input:** `array`, a NumPy array of any shape and dtype.
+    **Input:** `array`, a NumPy array of shape `[rows, columns]`, of float32, float64, int64 or
+    uint8.
 
-    **Output:** a tensor with the same shape, values and dtype. A later write to the array must not
-    show in the tensor, and a write to the tensor must not show in the array.
+    **Output:** a float32 tensor with every second row and column, from row 0 and column 0 on. A
+    later write to the array must not show in the tensor, and a write to the tensor must not show in
+    the array.
 
     ```python
-    frame = np.array([1.0, 2.0])
+    frame = np.array([[1.0, 2.0, 3.0]], dtype=np.float32)
     kept = private_copy(frame)
-    frame[0] = 99.0
+    frame[0, 0] = 99.0
     kept
-    # tensor([1., 2.], dtype=torch.float64)
+    # tensor([[1., 3.]]); the code below gives tensor([[99.,  3.]])
     ```
 
-    The check makes just this experiment, with `array[...] = 0` as the later write.
+    The check makes just this experiment, with zeros as the later frame.
     """
 
     hints = (
-        "`from_numpy` makes a tensor over the memory of the array. Which method gives a tensor "
-        "memory of its own?",
-        "`.clone()` returns a new tensor and leaves the old one as it is. Return the new one.",
+        "The code has three steps. Which of them never copies, and which copies only sometimes?",
+        "A cast to the dtype that a tensor has already returns the same tensor. Which method "
+        "copies in any case?",
     )
     usual_mistakes = {
-        "still shared": (
-            _clone_thrown_away,
-            "The tensor still looks at the memory of the array. `.clone()` makes a copy and "
-            "returns it; a clone that you do not return is lost, and `[...]` is only another view.",
+        "sometimes shared": (
+            _sometimes_shared,
+            "Where the array is float32 already, the tensor still shares its memory: `.float()` "
+            "copies only if the dtype changes. Ask for a copy in any case.",
         ),
-        "a slice": (
-            _slice_of_everything,
-            "`[:]` copies Python's lists, but not tensors or arrays: their slices are views, and "
-            "yours still shares the memory. Nor can a single number be sliced. Ask for a copy.",
+        "always shared": (
+            _always_shared,
+            "The tensor has the dtype of the array, and its memory: slices are views. Make it "
+            "float32, and ask for a copy.",
         ),
-        "through a list": (
-            _through_a_list,
-            "A list of Python numbers has forgotten the dtype: floats come back as float32 and "
-            "whole numbers as int64. Copy without the list.",
+        "the dtype of the array": (
+            _its_own_dtype,
+            "Your tensor has memory of its own, and the dtype that the array had. Make it float32.",
         ),
-        "cast to float32": (
-            _cast_to_float,
-            "`.float()` changes the dtype, and where the array has float32 already it returns the "
-            "same tensor, still shared. To copy and change nothing else is the work of `.clone()`.",
+        "the whole frame": (
+            _everything,
+            "This is the whole frame. Keep every second row and column: `[::2, ::2]`.",
         ),
-        "a float32 copy": (
-            _copied_as_float32,
-            "Your copy has memory of its own, and it is float32 whatever the array was. Keep the "
-            "dtype: copy without naming one.",
+        "rows twice": (
+            _rows_taken_twice,
+            "`[::2][::2]` takes rows twice. Put both slices into one pair of brackets: "
+            "`[::2, ::2]`.",
         ),
         "still an array": (
             _still_an_array,
-            "The copy is right, but it is still a NumPy array. Give it to `from_numpy`.",
+            "The numbers are right, in a NumPy array. Make a tensor of them.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(np.array(draw.floats(3, 1, 9)), label="a vector of float64")
-        yield case(np.array([draw.integers(3, 1, 9) for _ in range(2)]), label="a matrix of int64")
-        yield case(np.array(draw.floats(3, 1, 9), dtype=np.float32), label="a vector of float32")
-        pixels = np.array([draw.integers(2, 1, 255) for _ in range(2)], dtype=np.uint8)
-        yield case(pixels, label="pixels of uint8")
-        six = np.array(draw.floats(6, 1, 9))
-        yield case(six[::2], label="every second element (non-contiguous)")
-        yield case(np.array(draw.number(1, 9)), label="a single number (0-d)")
-        yield case(np.array([[draw.number(1, 9)]]), label="one row, one column (size 1)")
-        halves = [draw.integer(1, 39) / 4, draw.integer(1000, 2048)]
-        yield case(np.array(halves, dtype=np.float16), label="a vector of float16")
-        yield case(np.zeros((0, 3), dtype=np.float16), label="no rows (empty)")
+        def frame(rows: int, columns: int) -> np.ndarray:
+            return np.array(draw.distinct(rows * columns, 1, 250)).reshape(rows, columns)
 
-    def run(self, answer: Any, *args: Any) -> dict[str, Any]:
-        """The copy, before and after a write to the array."""
+        yield case(np.array([[1.0, 2.0, 3.0]], dtype=np.float32), label="the row of the example")
+        yield case(frame(3, 5).astype(np.float32), label="any frame of float32")
+        yield case(frame(4, 3) / 4, label="any frame of float64")
+        yield case(frame(3, 4), label="whole numbers, int64")
+        yield case(frame(5, 2).astype(np.uint8), label="whole numbers, uint8")
+        yield case(
+            frame(4, 6).astype(np.float32)[:, ::2], label="a part of another (non-contiguous)"
+        )
+        yield case(frame(1, 1).astype(np.float32), label="one row, one column (size 1)")
+        yield case(np.zeros((0, 3), dtype=np.float32), label="no rows (empty)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The small picture, before and after a write to the array."""
         (array,) = args
-        copy = answer(array)
-        before, seen = array.copy(), {"at first": _frozen(copy)}
+        kept = answer(array)
+        before, seen = array.copy(), Seen({"at first": _frozen(kept)})
         array[...] = 0
-        seen["after array[...] = 0"] = _frozen(copy)
+        seen["after the array is filled with zeros"] = _frozen(kept)
         array[...] = before  # the check looks whether the answer itself changed the array
         return seen
-
-    def advice(self, *args: Any) -> str | None:
-        (array,) = args
-        if array.ndim == 0:
-            return "A single number has no dimension to slice; `[...]` is everything in any shape."
-        if array.size == 0:
-            return "An empty array has a shape and a dtype too: both should stay."
-        return (
-            "If the zeros of `array[...] = 0` show in your tensor, you wrote to the array and the "
-            "copy changed: they still share memory."
-        )
 
 
 def _frozen(value: Any) -> Any:

@@ -127,6 +127,10 @@ class Softplus(Exercise):
             "float64 only moves the limit: exp(1000) is `inf` there too. Write the formula so that "
             "`exp` never sees a large number.",
         ),
+        "log taken apart": (
+            lambda x: tk.log(tk.ones_like(x)) + x,
+            "log(1 + exp(x)) is not log(1) + x: the logarithm of a sum cannot be taken apart.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -360,6 +364,12 @@ class Dense(Exercise):
         "bias inside": (
             _bias_inside,
             "You added the bias to the weights, where it is multiplied too. Add it to the product.",
+        ),
+        "reshaped": (
+            lambda x, weight, bias: x @ weight.reshape(weight.shape[1], weight.shape[0]) + bias,
+            "`reshape` fits, and mixes the weights: it keeps the order in memory. `.T` makes rows "
+            "of columns.",
+            r"reshape|view",
         ),
     }
 
@@ -700,6 +710,20 @@ class StandardRows(Exercise):
             "You stretched each row from 0 to 1. That is another scaling: subtract the mean, "
             "divide by the standard deviation.",
         ),
+        "brackets missing": (
+            lambda x: x - x.mean(dim=1, keepdim=True) / x.std(dim=1, keepdim=True),
+            "Only the mean is divided: `/` comes before `-`. Put brackets around the difference.",
+        ),
+        "divided by n": (
+            lambda x: (x - x.mean(dim=1, keepdim=True)) / x.std(dim=1, keepdim=True, correction=0),
+            "This is the standard deviation that NumPy computes, with `n` as divisor. `std` as it "
+            "comes divides by `n - 1`.",
+        ),
+        "the old mean": (
+            lambda x: x / x.std(dim=1, keepdim=True) - x.mean(dim=1, keepdim=True),
+            "You scale first and subtract the mean that the row had before. Subtract the mean "
+            "first, then divide.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -751,8 +775,8 @@ class BlockMeans(Exercise):
 
     A sensor reports a number every minute; you want one number an hour.
 
-    **Input:** `x`, a float vector of any dtype, and `size`, a number from 1 on that divides its
-    length.
+    **Input:** `x`, a vector of any float dtype, and `size`, a number from 1 on that divides the
+    length of `x`.
 
     **Output:** a vector of the same dtype with the mean of the first `size` elements, of the next
     `size`, and so on.
@@ -784,6 +808,16 @@ class BlockMeans(Exercise):
         "one of each": (
             _every_nth,
             "You picked the first element of each block. All of its elements count: take the mean.",
+        ),
+        "at every place": (
+            lambda x, size: tk.stack([x[i : i + size].mean() for i in range(len(x) - size + 1)]),
+            "A block begins at every element, as in a moving average. The next block begins "
+            "`size` elements later.",
+        ),
+        "every so many": (
+            lambda x, size: x.reshape(size, -1).mean(dim=0),
+            "Each of your means is over elements that lie apart. A block holds neighbours: "
+            "`reshape(-1, size)` puts each into a row.",
         ),
     }
 

@@ -110,6 +110,12 @@ class PositionOf(Exercise):
             "This is right for a matrix. A tensor may have one dimension, three, or none: go "
             "through all of them in a loop.",
         ),
+        "offset added each time": (
+            lambda index, stride, offset: sum(
+                offset + i * step for i, step in zip(index, stride, strict=True)
+            ),
+            "You add the offset once for each dimension. Add it once, before the loop or after it.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -403,6 +409,10 @@ def _one_size_instead_of_the_product(shape: Ints, stride: Ints) -> bool:
     return True
 
 
+def _any_size_of_one(shape: Ints, stride: Ints) -> bool:
+    return 1 in shape or contiguous_by_hand(shape, stride)
+
+
 @exercise(
     "contiguous-by-hand",
     answer=contiguous_by_hand,
@@ -476,6 +486,11 @@ class ContiguousByHand(Exercise):
             "You expect stride 1 in the first dimension. Rows are stored one after the other: the "
             "last dimension has stride 1. Walk from the right.",
         ),
+        "any size of 1": (
+            _any_size_of_one,
+            "You call a tensor contiguous because one of its sizes is 1. Only the stride of that "
+            "dimension does not matter; the others do.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -505,110 +520,98 @@ class ContiguousByHand(Exercise):
         yield case((), (), label="a single number (0-d)")
 
 
-def column_after_column(x: tk.Tensor) -> tk.Tensor:
-    """The elements of a matrix, column after column, as a vector."""
-    return x.T.reshape(-1)
+def channels_of(samples: tk.Tensor) -> tk.Tensor:
+    """The left and the right channel of interleaved samples, as two rows that share memory."""
+    return samples.view(-1, 2).T
 
 
-def _view_of_a_transpose(x: tk.Tensor) -> tk.Tensor:
-    return x.T.view(-1)
+def _halves(samples: tk.Tensor) -> tk.Tensor:
+    return samples.view(2, -1)
 
 
-def _row_after_row(x: tk.Tensor) -> tk.Tensor:
-    return x.reshape(-1)
+def _a_row_for_each_moment(samples: tk.Tensor) -> tk.Tensor:
+    return samples.view(-1, 2)
 
 
-def _contiguous_too_early(x: tk.Tensor) -> tk.Tensor:
-    return x.contiguous().T.view(-1)
+def _copied(samples: tk.Tensor) -> tk.Tensor:
+    return tk.stack([samples[::2], samples[1::2]])
 
 
-def _still_a_matrix(x: tk.Tensor) -> tk.Tensor:
-    return x.T.contiguous()
+def _left_alone(samples: tk.Tensor) -> tk.Tensor:
+    return samples[::2]
 
 
-def _columns_from_the_end(x: tk.Tensor) -> tk.Tensor:
-    return x.flip(1).T.reshape(-1)
+@exercise("stereo", answer=channels_of, points=2, difficulty=3, minutes=5)
+class Stereo(Exercise):
+    """Two channels in one vector
 
+    A recording in stereo comes as one long vector: the left and the right sample of a moment side
+    by side, then those of the next moment. To work on one channel you want each in a row of its
+    own, without copying the recording.
 
-def _thrown_away(x: tk.Tensor) -> tk.Tensor:
-    turned = x.T
-    turned.contiguous()
-    return turned.view(-1)
+    **Input:** `samples`, a vector of any dtype with an even number of elements, possibly none. It
+    may be a view, such as every second element of a longer vector.
 
-
-@exercise(
-    "column-after-column",
-    answer=column_after_column,
-    stub=_view_of_a_transpose,
-    points=2,
-    difficulty=2,
-    minutes=4,
-)
-class ColumnAfterColumn(Exercise):
-    """The view that does not fit
-
-    Some programs, for example in Fortran, store matrices column after column. The code below
-    should write a matrix for them. Call it on the matrix of the example in a new cell and read
-    the error, then repair the line.
-
-    **Input:** `x`, a matrix of any dtype.
-
-    **Output:** a vector with the elements of column 0 from top to bottom, then those of column 1,
-    and so on.
+    **Output:** a matrix of shape `[2, moments]`: row 0 holds the left samples, row 1 the right
+    ones. It shares the memory of `samples`: the check changes `samples` afterwards and looks
+    whether the rows show it.
 
     ```python
-    column_after_column(tk.tensor([[1, 2, 3], [4, 5, 6]]))
-    # tensor([1, 4, 2, 5, 3, 6])
+    channels_of(tk.tensor([1, 10, 2, 20, 3, 30]))
+    # tensor([[ 1,  2,  3],
+    #         [10, 20, 30]])
     ```
     """
 
     hints = (
-        "The transpose is right. After it the elements stand in memory in another order than they "
-        "are read, so no single stride describes the vector: a view is impossible.",
-        "The last line of the error names the method that copies where it must. `contiguous()` "
-        "between the two steps does the same.",
+        "Two numbers belong to each moment. Which shape puts the two side by side, so that a row "
+        "is a moment?",
+        "`view(-1, 2)` gives a row for each moment. A row for each channel is one step away, and "
+        "that step does not copy either.",
     )
     usual_mistakes = {
-        "row after row": (
-            _row_after_row,
-            "Without the transpose the elements come row after row. Keep `.T`, and change what "
-            "follows it.",
+        "halves": (
+            _halves,
+            "Row 0 is the first half of the recording, row 1 the second. Left and right take "
+            "turns: make a row for each moment first.",
         ),
-        "contiguous too early": (
-            _contiguous_too_early,
-            "You made the matrix contiguous and turned it afterwards, so it no longer is. Call "
-            "`contiguous()` after the transpose.",
+        "a row for each moment": (
+            _a_row_for_each_moment,
+            "Each row is a moment, with left and right side by side. Rows should be channels: "
+            "exchange the dimensions.",
         ),
-        "still a matrix": (
-            _still_a_matrix,
-            "The order is right now, in a matrix. Make a vector of it: `.view(-1)` fits here.",
+        "a copy": (
+            _copied,
+            "The rows are right, and they are copies: after a change of `samples` they show the "
+            "old numbers. `view` and `.T` never copy.",
         ),
-        "still a view": (
-            _thrown_away,
-            "The view still does not fit. `x.contiguous()` returns the copy and leaves `x` as it "
-            "was: go on with what it returns, or use `reshape`.",
-        ),
-        "columns backwards": (
-            _columns_from_the_end,
-            "The last column comes first. Nothing needs to be flipped: a transpose is enough.",
+        "one channel": (
+            _left_alone,
+            "This is the left channel alone. Both are asked for, as rows of one matrix.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(tk.tensor([[1, 2, 3], [4, 5, 6]]), label="two rows of three (int)")
-        yield case(_matrix(draw, 3, 2), label="any three rows")
-        yield case(_matrix(draw, 3, 3).float(), label="as many rows as columns")
-        yield case(
-            _matrix(draw, 3, 4)[:, ::2], label="every second column of a matrix (non-contiguous)"
-        )
-        yield case(_matrix(draw, 2, 3).T, label="a transpose already (non-contiguous)")
-        yield case(_matrix(draw, draw.integer(2, 4), 1) / 2, label="a single column (size 1)")
-        yield case(_matrix(draw, 2, 2).half() / 2, label="half the memory (float16)")
-        yield case(tk.zeros(0, 3), label="no rows (empty)")
+        yield case(tk.tensor([1, 10, 2, 20, 3, 30]), label="three moments (int)")
+        yield case(_vector(draw, 8), label="any four moments")
+        yield case(_vector(draw, 10).double(), label="float64")
+        yield case(_vector(draw, 12)[::2], label="every second element (non-contiguous)")
+        yield case(_vector(draw, 9)[3:], label="the end of a vector")
+        yield case(_vector(draw, 2), label="one moment (size 1)")
+        yield case(_vector(draw, 6).half(), label="half the memory (float16)")
+        yield case(tk.zeros(0), label="no moments (empty)")
 
-
-def _matrix(draw: Draw, rows: int, columns: int) -> tk.Tensor:
-    return tk.tensor(draw.distinct(rows * columns, 1, 99)).reshape(rows, columns)
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The channels, before and after `samples` was changed."""
+        (samples,) = args
+        channels = answer(samples)
+        if not isinstance(channels, tk.Tensor):
+            return channels
+        seen = Seen({"at first": channels.clone()})
+        samples += 100
+        seen["after samples += 100"] = channels.clone()
+        samples -= 100
+        return seen
 
 
 def channels_first(photos: tk.Tensor) -> tk.Tensor:
@@ -801,7 +804,7 @@ class WithoutBatch(Exercise):
     the result. The code below removes it. It worked for months with colour photos, and fails
     with the first grey one. Repair it.
 
-    **Input:** `batch` of shape `[1, channels, height, width]`.
+    **Input:** `batch` of shape `[1, channels, height, width]` and of any dtype.
 
     **Output:** the photo, of shape `[channels, height, width]`, whatever these sizes are.
 
@@ -833,6 +836,11 @@ class WithoutBatch(Exercise):
         "flat": (
             _everything_flat,
             "Your result has one dimension. Only that of the batch should go.",
+        ),
+        "the sizes of the example": (
+            lambda batch: batch.reshape(1, 28, 28),
+            "The sizes of the example stand in your code. Other photos have others.",
+            r"28",
         ),
     }
 
@@ -949,6 +957,12 @@ class SlidingWindows(Exercise):
         "from the beginning of the storage": (
             _from_the_beginning,
             "You begin at position 0 of the storage. `x` may begin later: at `x.storage_offset()`.",
+        ),
+        "turned": (
+            lambda x, size: x.as_strided(
+                (size, len(x) - size + 1), (x.stride(0), x.stride(0)), x.storage_offset()
+            ),
+            "Your windows are the columns. The shape has the number of windows first, then `size`.",
         ),
     }
 

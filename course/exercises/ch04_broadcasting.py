@@ -80,7 +80,7 @@ class BroadcastShape(Exercise):
     **Input:** two shapes `a` and `b`, tuples of whole numbers.
 
     **Output:** the shape of `x + y` for an `x` of shape `a` and a `y` of shape `b`, as a tuple. If
-    the shapes do not fit together, raise `ValueError`.
+    the shapes do not fit together, raise `ValueError`, whatever the library itself raises.
 
     ```python
     broadcast_shape((2, 3), (3,))
@@ -366,6 +366,8 @@ class NearestCentre(Exercise):
         x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
         near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
         yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
+        corner = draw.integer(5000, 5099) + tk.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+        yield case(corner[1:2] + 0.25, corner, label="centres far from 0")
         yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
         halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
         yield case(halves, centres.half(), label="half the memory (float16)")
@@ -459,6 +461,11 @@ class TopScores(Exercise):
             _the_same_twice,
             "Your first result still has the places of the others. A mask as index leaves only "
             "what passes.",
+        ),
+        "the limit itself": (
+            lambda scores, limit: (scores[scores > limit], scores.clamp(min=limit)),
+            "`clamp` sets the others to the limit. They should become 0: `tk.where(scores > "
+            "limit, scores, 0.0)`.",
         ),
     }
 
@@ -592,6 +599,10 @@ def _turned(labels: tk.Tensor, n: int) -> tk.Tensor:
     return one_hot(labels, n).T
 
 
+def _counted_from_one(labels: tk.Tensor, n: int) -> tk.Tensor:
+    return one_hot((labels - 1) % n, n)
+
+
 @exercise("one-hot", answer=one_hot, points=0, difficulty=3, minutes=7, further=True)
 class OneHot(Exercise):
     """One-hot rows
@@ -639,6 +650,10 @@ class OneHot(Exercise):
             _turned,
             "Each label should have a row; yours has a column: rows and columns are exchanged.",
         ),
+        "counted from 1": (
+            _counted_from_one,
+            "Each 1 stands one column too far to the left: labels count from 0, as columns do.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -646,8 +661,8 @@ class OneHot(Exercise):
         yield case(tk.tensor([*draw.distinct(4, 0, 5), 5]), 6, label="any labels")
         a, b = draw.distinct(2, 1, 5)
         yield case(tk.tensor([a, a, b, a]), 6, label="a label again and again")
-        n = draw.integer(5, 9)
-        yield case(tk.tensor(draw.distinct(3, 1, n - 1)), n, label="fewer labels than classes")
+        n = draw.integer(6, 9)
+        yield case(tk.tensor(draw.distinct(3, 1, n - 2)), n, label="fewer labels than classes")
         six = tk.tensor(draw.distinct(6, 1, 7))
         yield case(six[::2], 8, label="every second (non-contiguous)")
         n = draw.integer(4, 9)
@@ -699,6 +714,10 @@ def _the_good_ones_replaced(readings: tk.Tensor) -> tk.Tensor:
     return result
 
 
+def _write_into_a_named_copy(readings: tk.Tensor) -> tk.Tensor:
+    return readings.clone()
+
+
 @exercise("cleaned", answer=cleaned, stub=_write_that_vanishes, points=4, difficulty=3, minutes=8)
 class Cleaned(Exercise):
     """The write that vanishes
@@ -706,11 +725,11 @@ class Cleaned(Exercise):
     A sensor reports a negative number when it fails. The code below should replace these readings
     by the mean of the good ones. It runs without an error, and nothing changes. Repair it.
 
-    **Input:** `readings`, a float tensor of any shape and dtype, with at least one reading that is
-    not negative.
+    **Input:** `readings`, a tensor of any shape and any float dtype, with at least one reading that
+    is not negative.
 
     **Output:** a new tensor of the same shape, in which each negative reading is replaced by the
-    mean of all the others. `readings` itself stays as it was.
+    mean of all readings that are not negative. `readings` itself stays as it was.
 
     ```python
     cleaned(tk.tensor([2.0, -1.0, 4.0]))
@@ -746,6 +765,16 @@ class Cleaned(Exercise):
             _the_good_ones_replaced,
             "You replaced the good readings. `faulty` picks what is to be replaced, `~faulty` what "
             "the mean is taken of.",
+        ),
+        "a named copy": (
+            _write_into_a_named_copy,
+            "A mask picks a copy, and what is written into that copy, under whatever name, is not "
+            "written into `result`. Assign to `result[mask]`.",
+            r"(\w+) = \w+\[.*\]\n(?s:.*)\1\[|\]\.fill_",
+        ),
+        "zeros in the mean": (
+            lambda readings: tk.where(readings < 0, readings.clamp(min=0).mean(), readings),
+            "Your mean counts the faulty readings as 0. Take it over the good ones alone.",
         ),
     }
 

@@ -283,6 +283,13 @@ class LinearGradients(Exercise):
             "`loss.backward()`.",
             r"^(?!(?s:.*)backward\()",
         ),
+        "every pair": (
+            lambda x, target, w, b: _with_loss(
+                x, target, w, b, lambda x, w, b, t: (((x @ w + b).flatten() - t) ** 2).mean()
+            ),
+            "`[samples]` minus `[samples, 1]` compares every prediction with every target. Leave "
+            "the prediction as it comes, `[samples, 1]`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -305,9 +312,10 @@ class LinearGradients(Exercise):
 
 
 def _two_samples(draw: Draw) -> tuple[tk.Tensor, ...]:
-    """Whole numbers, with an error of 6 to 9 and one of 2 to 5."""
-    x = tk.tensor([draw.integers(2, 1, 5) for _ in range(2)]).float()
-    w, b = tk.tensor([[draw.integer(2, 4)], [draw.integer(-3, -1)]]).float(), tk.tensor([1.0])
+    """Whole numbers, with unlike predictions, an error of 6 to 9 and one of 2 to 5."""
+    low, high = draw.integers(2, 1, 2), draw.integers(2, 4, 5)
+    x = tk.tensor([[high[0], low[0]], [low[1], high[1]]]).float()
+    w, b = tk.tensor([[draw.integer(3, 4)], [draw.integer(-2, -1)]]).float(), tk.tensor([1.0])
     errors = tk.tensor([[draw.integer(6, 9)], [draw.integer(2, 5)]])
     return x, x @ w + b + errors, w, b
 
@@ -574,6 +582,10 @@ class TanhGradient(Exercise):
             "The gradient of `x` has the shape of `x`: every element keeps its own. Leave out the "
             "sum.",
         ),
+        "brackets missing": (
+            lambda upstream, out: upstream - out * out,
+            "`upstream * 1 - out ** 2` multiplies 1 alone. Put brackets around `1 - out * out`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -693,6 +705,10 @@ class SineSlope(Exercise):
             _the_value,
             "Your first number is sin(x²) itself. The slope is in `x.grad` after `backward`.",
         ),
+        "minus cosine": (
+            lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),
+            "By hand the sign is wrong: the derivative of the sine is the cosine, without a minus.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -793,6 +809,19 @@ def _residual(names: list[str]) -> Graph:
     }
 
 
+def _unreached_users(graph: Graph, root: str) -> list[str]:
+    waiting = {name: sum(its.count(name) for its in graph.values()) for name in graph}
+    order, ready = [], [root]
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for source in graph[node]:
+            waiting[source] -= 1
+            if waiting[source] == 0:
+                ready.append(source)
+    return order
+
+
 @exercise("backward-order", answer=backward_order, points=4, difficulty=4, minutes=9)
 class BackwardOrder(Exercise):
     """In which order
@@ -800,8 +829,8 @@ class BackwardOrder(Exercise):
     A node may pass its gradient on only when all of it has arrived, that is, after every node that
     uses it has run. Find such an order.
 
-    **Input:** `graph`, a dictionary from the name of each node to a list of its inputs; `root`, the
-    name of the node at which backward begins.
+    **Input:** `graph`, a dictionary from the name of each node to a list of its inputs, in which a
+    name stands twice if it is used twice; `root`, the name of the node at which backward begins.
 
     **Output:** a list of the names of all nodes that can be reached from `root`, each once, each
     after all the nodes of the list that have it as an input. If several orders are right, any will
@@ -847,6 +876,11 @@ class BackwardOrder(Exercise):
             "Your list has nodes that cannot be reached from the root. Start at the root and "
             "follow the inputs.",
         ),
+        "unreached users": (
+            _unreached_users,
+            "A node waits for users that are not reached from the root, and they never come. "
+            "Count only the uses by nodes that are reached.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -870,6 +904,9 @@ class BackwardOrder(Exercise):
         aside = {**_diamond(arms), "unused": ["x"]}
         yield case(mixed(aside), arms[0], label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
+        first, second, twice, other = _names(draw, 4, 4)
+        used_twice = {first: [other, second], second: [twice, twice], other: [twice], twice: []}
+        yield case(mixed(used_twice), first, label="an input that is named twice")
         ladder, root = _ladder(draw.distinct(draw.integer(10, 12), 10, 99))
         yield case(mixed(ladder), root, label="many diamonds on top of each other")
 
@@ -996,6 +1033,12 @@ class Visits(Exercise):
             _distances,
             "You measured how far each node is from the root. Count how often it is visited.",
         ),
+        "each node once for each user": (
+            lambda graph, root: visits(
+                {node: list(dict.fromkeys(its)) for node, its in graph.items()}, root
+            ),
+            "An input that is named twice is visited twice: a `set` forgets the second time.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -1069,6 +1112,12 @@ def _everything(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     return gradient.sum() * tk.ones(shape, dtype=gradient.dtype)
 
 
+def _from_the_right(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
+    while gradient.ndim > len(shape):
+        gradient = gradient.sum(dim=-1)
+    return unbroadcast(gradient, shape)
+
+
 @exercise("unbroadcast", answer=unbroadcast, points=4, difficulty=4, minutes=8)
 class Unbroadcast(Exercise):
     """The way back through broadcasting
@@ -1076,7 +1125,7 @@ class Unbroadcast(Exercise):
     An element that was used several times receives several gradients, and they are added. So a
     gradient is summed over the dimensions that were stretched.
 
-    **Input:** `gradient`, a float tensor of any dtype, of the shape that the operands agreed on;
+    **Input:** `gradient`, a tensor of any float dtype, of the shape that the operands agreed on;
     `shape`, the shape of one operand, a tuple: `()` for a 0-d tensor.
 
     **Output:** a tensor of that shape: `gradient` summed over the dimensions that the operand lacks
@@ -1128,6 +1177,11 @@ class Unbroadcast(Exercise):
         "everything": (
             _everything,
             "You summed over everything. A dimension that was not stretched keeps its own entries.",
+        ),
+        "from the right": (
+            _from_the_right,
+            "You sum over the last dimensions. Those that the operand lacks are at the left: "
+            "`dim=0`.",
         ),
     }
 

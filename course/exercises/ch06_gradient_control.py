@@ -117,6 +117,15 @@ def _uphill(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
     return w.item()
 
 
+def _smaller_rate(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
+    w = tk.tensor(0.0, requires_grad=True)
+    for step in range(steps):
+        ((w * x - y) ** 2).mean().backward()
+        with tk.no_grad():
+            w -= lr / (step + 1) * w.grad
+    return w.item()
+
+
 @exercise(
     "forgotten-zero", answer=fit_slope, stub=_never_cleared, points=3, difficulty=2, minutes=7
 )
@@ -192,6 +201,11 @@ class ForgottenZero(Exercise):
         "uphill": (
             _uphill,
             "You add the gradient. It points uphill: to make the loss smaller, subtract it.",
+        ),
+        "a smaller rate": (
+            _smaller_rate,
+            "The gradients still add up, and a smaller rate does not change that. Clear the "
+            "gradient in each step.",
         ),
     }
 
@@ -284,6 +298,14 @@ def _none_not_skipped(parameters: Any, gradients: Any, lr: float) -> None:
             p -= lr * g
 
 
+def _into_the_gradients(parameters: Any, gradients: Any, lr: float) -> None:
+    with tk.no_grad():
+        for p, g in zip(parameters, gradients, strict=True):
+            if g is not None:
+                g *= lr
+                p -= g
+
+
 @exercise("sgd-step", answer=sgd_step, points=5, difficulty=3, minutes=9)
 class SgdStep(Exercise):
     """A step of gradient descent
@@ -367,6 +389,11 @@ class SgdStep(Exercise):
         "None is not skipped": (
             _none_not_skipped,
             "A parameter that was not used has no gradient: `None`. Skip it.",
+        ),
+        "written into the gradient": (
+            _into_the_gradients,
+            "You change the gradients, and they should stay as they are: `p -= lr * g` leaves `g` "
+            "alone.",
         ),
     }
 
@@ -660,6 +687,11 @@ def _in_the_order_asked(parameters: Any, names: Any) -> Any:
     return names
 
 
+def _in_the_order_of_names(parameters: Any, names: Any) -> Any:
+    train_only(parameters, names)
+    return [name for name in names if name in parameters]
+
+
 @exercise("train-only", answer=train_only, points=0, difficulty=2, minutes=6, further=True)
 class TrainOnly(Exercise):
     """Freeze all but a few
@@ -717,6 +749,11 @@ class TrainOnly(Exercise):
             _in_the_order_asked,
             "You return the names as they were given. Asked for are those that require grad now, "
             "in the order of the dictionary.",
+        ),
+        "in the order of names": (
+            _in_the_order_of_names,
+            "The names are in the order in which they were asked for. Go through the dictionary: "
+            "its order counts.",
         ),
     }
 
@@ -811,6 +848,12 @@ def _still_in_place(x: tk.Tensor) -> tk.Tensor:
     return x.grad
 
 
+def _one_inside(x: tk.Tensor) -> tk.Tensor:
+    x = x.clone().requires_grad_()
+    ((x + 1).exp() ** 2).sum().backward()
+    return x.grad
+
+
 @exercise(
     "saved-and-changed",
     answer=slope_of_square,
@@ -868,6 +911,10 @@ class SavedAndChanged(Exercise):
             _still_in_place,
             "The result of `exp` is still written to, now in another way. Inside `no_grad` and "
             "with `add_` it is the same memory: make a new tensor, `y = y + 1`.",
+        ),
+        "the 1 inside": (
+            _one_inside,
+            "The 1 stands inside the `exp` now. It is added to the result of `exp`.",
         ),
     }
 
@@ -1058,6 +1105,13 @@ class MicroBatches(Exercise):
             _cleared_between,
             "You clear the gradient before each piece, so only the last one counts. Here they are "
             "meant to add up.",
+        ),
+        "divided by the share": (
+            lambda x, y, w, size: _batches(
+                x, y, w, size, lambda part, whole, batches: whole / part
+            ),
+            "You divide by the share. A piece that is half of the samples should count half: "
+            "multiply.",
         ),
     }
 

@@ -122,6 +122,9 @@ class SecondDerivative(Exercise):
         at = -draw.integer(1, 6) / 2
         yield case([constant, linear, -square, cube], at, label="at a negative number")
         yield case(some(2), 3.0, label="a straight line")
+        # 6x and the rest nearly cancel, so that float32 keeps few digits
+        at, rest = draw.integer(3, 9) / 7, draw.integer(1, 9) / 1000
+        yield case([0.0, 0.0, rest - 3 * at, 1.0], at, label="nearly no curvature")
         yield case(draw.integers(4, 1, 9), draw.integer(2, 5), label="whole numbers (int)")
 
 
@@ -175,6 +178,13 @@ def _slope_of_w(x: tk.Tensor, w: tk.Tensor) -> Any:
 
 def _accumulated(x: tk.Tensor, w: tk.Tensor) -> Any:
     return penalty_gradient(x, w) + _of_the_model(x, w)
+
+
+def _slope_of_the_input(x: tk.Tensor, w: tk.Tensor) -> Any:
+    x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+    (slope,) = tk.autograd.grad(tk.tanh(x @ w).sum(), x, create_graph=True)
+    (slope**2).sum().backward()
+    return x.grad
 
 
 @exercise(
@@ -235,6 +245,17 @@ class GradientPenalty(Exercise):
             _accumulated,
             "The gradient of the model has been added: backward accumulates in `w.grad`. Use "
             "`tk.autograd.grad` for the slope.",
+        ),
+        "of the input": (
+            _slope_of_the_input,
+            "This is the gradient with respect to `x`. Asked for is that with respect to `w`.",
+            r"return x\.grad",
+        ),
+        "kept, not recorded": (
+            _slope_without_history,
+            "`retain_graph=True` keeps the graph and records nothing. `create_graph=True` records "
+            "the slope.",
+            r"retain_graph=True",
         ),
     }
 
@@ -340,6 +361,11 @@ class SigmoidGradient(Exercise):
         "half of it": (
             _half_of_it,
             "A factor is missing: the derivative is `out * (1 - out)`.",
+        ),
+        "a product of vectors": (
+            lambda upstream, out: upstream @ (out * (1 - out)),
+            "`@` adds the products up. Multiply element by element: `*`.",
+            r"@|matmul|dot",
         ),
     }
 
@@ -621,6 +647,11 @@ def _graph_not_recorded(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
     return tk.autograd.grad((gradient * v).sum(), leaf)[0]
 
 
+def _gradient_still_there(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
+    _, gradient = _recorded_gradient(x)
+    return gradient.detach() + hessian_vector(x, v)
+
+
 @exercise(
     "hessian-vector",
     answer=hessian_vector,
@@ -690,6 +721,11 @@ class HessianVector(Exercise):
             _graph_not_recorded,
             "The gradient has no history, so it cannot be differentiated. `create_graph=True` "
             "belongs into the call that computes the gradient.",
+        ),
+        "the gradient is still there": (
+            _gradient_still_there,
+            "The gradient stands in your result as well: `.grad` held it before the second "
+            "backward. Use `tk.autograd.grad`.",
         ),
     }
 
@@ -801,6 +837,11 @@ class NewtonStep(Exercise):
         "the step alone": (
             _the_step_alone,
             "This is the step. The next point is `x` minus the step.",
+        ),
+        "exchanged": (
+            lambda x, gradient, hessian: x - tk.linalg.solve(gradient, hessian),
+            "`solve` takes the matrix first: `tk.linalg.solve(hessian, gradient)`.",
+            r"solve\(gradient",
         ),
     }
 

@@ -418,6 +418,16 @@ def _others_left_out(batch: Any, device: str) -> Any:
     return batch
 
 
+def _no_structure_inside(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: value.to(device) for key, value in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)([value.to(device) for value in batch])
+    return batch
+
+
 @exercise(
     "to-device",
     answer=to_device,
@@ -490,6 +500,12 @@ class ToDevice(Exercise):
             _others_left_out,
             "Names and numbers are missing in your result. They stay as they are: return what "
             "is no tensor and no container unchanged.",
+        ),
+        "no structure inside": (
+            _no_structure_inside,
+            "What stands inside a dictionary or list may be no tensor, and then has no `.to`. "
+            "Call `to_device` for each entry.",
+            r"\.to\(",
         ),
     }
 
@@ -608,6 +624,13 @@ def _not_divided(batches: list[tk.Tensor]) -> float:
     return mean_loss(batches) * len(batches)
 
 
+def _square_of_the_mean(batches: list[tk.Tensor]) -> float:
+    total = tk.zeros((), device=batches[0].device)
+    for x in batches:
+        total += x.mean() ** 2
+    return total.item() / len(batches)
+
+
 @exercise(
     "fewer-waits",
     answer=mean_loss,
@@ -669,14 +692,29 @@ class FewerWaits(Exercise):
             _not_divided,
             "This is the sum over the batches: divide by how many there are.",
         ),
+        "everything together": (
+            lambda batches: float(tk.cat([x.flatten() for x in batches]).square().mean().item()),
+            "You take the mean over all numbers at once. Each batch counts the same: first the "
+            "mean of each, then the mean of these.",
+        ),
+        "the square of the mean": (
+            _square_of_the_mean,
+            "You square the mean. Square each number first.",
+        ),
+        "stacked": (
+            lambda batches: float(tk.stack(batches).square().mean().item()),
+            "`stack` needs batches of one size. Go through them in a loop.",
+            r"stack",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, low: int = 1, high: int = 9) -> list[float]:
             return [float(it) for it in draw.integers(n, low, high)]
 
-        def few(n: int) -> list[float]:
-            return some(n, 1, 5)
+        def few(n: int, high: int = 5) -> list[float]:
+            """Different ones, so that the square of their mean is not the mean of the squares."""
+            return [float(number) for number in draw.distinct(n, 1, high)]
 
         def many(n: int) -> list[float]:
             """Larger ones, so that it matters how the means are taken."""
@@ -686,7 +724,7 @@ class FewerWaits(Exercise):
         yield case([some(4) for _ in range(5)], "cuda", label="five batches on cuda")
         yield case([few(2), few(2), many(1)], "cpu", label="three batches on the CPU")
         yield case([some(2) for _ in range(8)], "cuda", label="eight batches on cuda")
-        yield case([some(2, 1, 20)], "cuda", label="a single batch on cuda (size 1)")
+        yield case([few(2, 20)], "cuda", label="a single batch on cuda (size 1)")
         yield case([[few(2), few(2)], [many(1)]], "cuda", label="matrices on cuda")
         halves = [tk.tensor(it, dtype=tk.float16) for it in (few(2), many(1))]
         yield case(halves, "cuda", label="half the memory, on cuda (float16)")
@@ -924,6 +962,8 @@ class BreakEven(Exercise):
         gpu, more = times(9)
         transfer = (draw.integer(10, 40) + 0.5) * more
         yield case(gpu + more, gpu, transfer, label="any large matrix")
+        gpu, more = times(9)
+        yield case(gpu + more, gpu, (draw.integer(300, 900) + 0.5) * more, label="hundreds of runs")
         gpu, more = times(9)
         yield case(gpu, gpu + more, float(draw.integer(5, 50)), label="slower in every run")
         yield case(gpu, gpu, 0.0, label="as fast as the CPU")

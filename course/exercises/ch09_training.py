@@ -507,6 +507,12 @@ def _only_the_score(logits: tk.Tensor, labels: tk.Tensor) -> Any:
     return -logits[tk.arange(len(labels)), labels].mean()
 
 
+def _entropy_without_keepdim(logits: tk.Tensor, labels: tk.Tensor) -> Any:
+    shifted = logits - logits.amax(dim=1)
+    own = shifted[tk.arange(len(labels)), labels]
+    return (shifted.exp().sum(dim=1).log() - own).mean()
+
+
 @exercise(
     "cross-entropy-by-hand",
     answer=mean_cross_entropy,
@@ -599,6 +605,18 @@ class CrossEntropyByHand(Exercise):
             _only_the_score,
             "You take the score of the right class alone. What counts is how it compares with the "
             "others: add the log of the sum of all `exp`.",
+        ),
+        "nothing subtracted": (
+            lambda logits, labels: (
+                logits.exp().sum(dim=1).log() - logits[tk.arange(len(labels)), labels]
+            ).mean(),
+            "The formula is right, and for large scores `exp` is `inf`. Subtract the largest "
+            "score of each row first.",
+        ),
+        "without keepdim": (
+            _entropy_without_keepdim,
+            "`amax(dim=1)` has shape `[samples]` and is subtracted along the wrong dimension, or "
+            "does not fit. `keepdim=True` keeps a size of 1 in its place.",
         ),
     }
 
@@ -723,6 +741,27 @@ def _velocity_of_none(
             p -= lr * v
 
 
+def _into_the_gradient(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                g += momentum * v
+                v.copy_(g)
+                p -= lr * v
+
+
+def _momentum_recorded(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    for p, g, v in zip(parameters, gradients, velocities, strict=True):
+        if g is not None:
+            v *= momentum
+            v += g
+            p -= lr * v
+
+
 @exercise("momentum-step", answer=momentum_step, points=0, difficulty=3, minutes=9, further=True)
 class MomentumStep(Exercise):
     """A step with momentum
@@ -785,6 +824,15 @@ class MomentumStep(Exercise):
         "moves without a gradient": (
             _velocity_of_none,
             "Where the gradient is None you still move. Skip that parameter altogether.",
+        ),
+        "written into the gradient": (
+            _into_the_gradient,
+            "You write into the gradient, which belongs to the caller. Write into the velocity.",
+        ),
+        "recorded": (
+            _momentum_recorded,
+            "A leaf that requires grad cannot be written to while operations are recorded: put "
+            "the update into `with tk.no_grad():`.",
         ),
     }
 
@@ -947,6 +995,16 @@ class MeanOfMeans(Exercise):
             _the_last_loss,
             "This is the loss of the last batch alone. Add up all of them.",
         ),
+        "divided by batches": (
+            lambda scores, labels: epoch_loss(scores, labels) * sum(map(len, labels)) / len(labels),
+            "You weigh each batch with its size and divide by the number of batches. Divide by "
+            "the number of all samples.",
+        ),
+        "elements counted": (
+            lambda scores, labels: epoch_loss(scores, labels) / scores[0].shape[1],
+            "`numel()` counts samples times classes. The number of samples is `len(batch)`.",
+            r"numel",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -1028,6 +1086,21 @@ def _the_accuracy(scores: tk.Tensor, labels: tk.Tensor) -> Any:
     return (scores.argmax(dim=1) == labels).float().mean().item()
 
 
+def _classes_of_labels(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    classes = int(labels.max().item()) + 1
+    table = tk.zeros(classes, classes, dtype=tk.int64)
+    for label, guess in zip(labels.tolist(), scores.argmax(dim=1).tolist(), strict=True):
+        table[label, guess] += 1
+    return table
+
+
+def _two_classes(scores: tk.Tensor, labels: tk.Tensor) -> Any:
+    table = tk.zeros(2, 2, dtype=tk.int64)
+    for label, guess in zip(labels.tolist(), scores.argmax(dim=1).tolist(), strict=True):
+        table[label, guess] += 1
+    return table
+
+
 @exercise("confusion", answer=confusion, points=4, difficulty=3, minutes=9)
 class Confusion(Exercise):
     """Who is taken for whom
@@ -1089,6 +1162,16 @@ class Confusion(Exercise):
             _the_accuracy,
             "This is the accuracy, one number. Asked for is the table with a row for each class "
             "and a column for each guess.",
+        ),
+        "the largest label": (
+            _classes_of_labels,
+            "Your table has as many classes as the largest label says. The number of classes is "
+            "`scores.shape[1]`.",
+            r"max",
+        ),
+        "two classes": (
+            _two_classes,
+            "Your table has room for two classes. Their number is `scores.shape[1]`.",
         ),
     }
 
@@ -1192,6 +1275,17 @@ def _as_shares(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
     return _used(state, x, "softmax")
 
 
+def _with_a_seed(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
+    tk.manual_seed(0)
+    return _used(state, x, "no_grad")
+
+
+def _without_dropout(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
+    inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
+    layers = tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Linear(8, outputs)
+    tk.nn.Sequential(*layers).load_state_dict(state)
+
+
 @exercise(
     "another-answer-each-time",
     answer=scores_of,
@@ -1241,6 +1335,18 @@ class AnotherAnswerEachTime(Exercise):
             _as_shares,
             "You return probabilities, whose sum is 1. Return the scores as the network gives "
             "them, without a softmax.",
+        ),
+        "a seed": (
+            _with_a_seed,
+            "The answer is the same each time, and half of the hidden units are still dropped: a "
+            "seed only repeats the draw. `model.eval()` switches dropout off.",
+            r"manual_seed",
+        ),
+        "without the dropout layer": (
+            _without_dropout,
+            "Without the dropout layer the last layer is number 2, and the state calls it 3. "
+            "Leave the layers as they are; `model.eval()` switches dropout off.",
+            r"^(?!(?s:.*)Dropout\()",
         ),
     }
 

@@ -22,6 +22,7 @@ import tensorkit as tk
 from course.notebook import answer, compare, history, record
 from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
 from course.notebook.quiet import ASKS, NotAllowed
+from course.notebook.relations import first_relation
 from course.notebook.report import Report, Row
 from course.notebook.rules import parsed
 from course.notebook.runner import Budget, Outcome, run_case
@@ -73,9 +74,9 @@ def judge(
     is_wrong = not all(trial.is_passed for trial in counting)
     mistake = _recognised(exercise, tried, seed, seconds / 5, source) if is_wrong else None
     slip = None
-    if is_wrong and not mistake and source:
-        failed = next(trial for trial in counting if not trial.is_passed)
-        slip = first_slip(source, failed.mine, failed.right)
+    if is_wrong and not mistake and source and exercise.kind != "predict":
+        failed = [(trial.mine, trial.right) for trial in counting if not trial.is_passed]
+        slip = first_slip(source, *failed[0]) or first_relation(failed, source)
     if is_wrong and not (mistake or slip):
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or _first_idea(exercise))
@@ -473,6 +474,9 @@ _LOOK_AT = {
         "`x.cpu` is the method, `x.cpu()` calls it."
     ),
     "is not part of": "Do it with what this chapter and those before it have shown.",
+    "can be implicitly created only for scalar": (
+        "Backward begins at one number. Add the numbers up, or take their mean, before it."
+    ),
     "values to unpack": (
         "How many values come at a time, and how many names are there for them? A loop over a "
         "dictionary gives keys alone; `.items()` gives pairs."

@@ -321,7 +321,10 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
         found = difference(got.get(key, value), value)
         if found is not None:
             return _within(str(key), found)
-    return f"There is no {missing[0]}." if missing else None
+    if missing:
+        return f"There is no {missing[0]}."
+    more = [key for key in got if key not in expected]
+    return f"The entry {show(more[0], 80)} does not belong there." if more else None
 
 
 def _unseen(got: Any, expected: Seen) -> str:

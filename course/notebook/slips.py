@@ -286,7 +286,65 @@ def _range_ends_early(answer: Looked) -> Iterator[Slip]:
             )
 
 
+def _no_return(answer: Looked) -> Iterator[Slip]:
+    is_none = answer.mine.ended == "returned" and answer.mine.value is None
+    if not is_none or answer.right.value is None:
+        return
+    functions = list(answer.nodes(ast.FunctionDef))
+    if functions and not any(node.value for node in answer.nodes(ast.Return)):
+        yield Slip("no return", "Your function gives nothing back: is a `return` missing?")
+
+
+def _returns_in_a_loop(answer: Looked) -> Iterator[Slip]:
+    for loop in (*answer.nodes(ast.For), *answer.nodes(ast.While)):
+        body = loop.body[-1].body if isinstance(loop.body[-1], ast.With) else loop.body
+        goes_on = any(isinstance(node, ast.Continue) for node in ast.walk(loop))
+        if isinstance(body[-1], ast.Return) and not goes_on:
+            yield Slip(
+                "return in the loop",
+                f"`{ast.unparse(body[-1])}` stands inside the loop, which ends there in its first "
+                "round. Move it below the loop.",
+            )
+
+
+def _unused_argument(answer: Looked) -> Iterator[Slip]:
+    function = next(answer.nodes(ast.FunctionDef), None)
+    if function is None or answer.mine.ended != "returned":
+        return
+    used = {node.id for node in answer.nodes(ast.Name) if isinstance(node.ctx, ast.Load)}
+    for argument in function.args.args:
+        if argument.arg not in used and answer.right.value is not None:
+            yield Slip(
+                "an argument is not used",
+                f"`{argument.arg}` is not used, so the result is the same whatever its value is.",
+            )
+
+
+_RAISED = {
+    "'tuple' object does not support item assignment": "a tuple is written to",
+    "is not part of": "a name that is not there",
+    "can be implicitly created only for scalar": "backward of several numbers",
+    "does not require grad": "nothing was recorded",
+    "leaf Variable": "a leaf is written to",
+    "result type .* can't be cast": "fractions into whole numbers",
+    "view size is not compatible": "a view that does not fit",
+    "size of tensor a|shapes cannot be multiplied": "shapes that do not fit",
+    "can't multiply sequence|can only concatenate (tuple|list)|operand type.*'(tuple|list)'": (
+        "computing with lists"
+    ),
+    "values to unpack": "values to unpack",
+    "is what you are asked to write": "a call that is switched off",
+}
+"""Names of slips by what the exception says; the row of the case tells what to do."""
+
+
+def _raised(answer: Looked) -> Iterator[Slip]:
+    yield from (Slip(name, "") for pattern, name in _RAISED.items() if answer.said(pattern))
+
+
 _LOOKS: tuple[Callable[[Looked], Iterator[Slip]], ...] = (
+    _no_return,
+    _returns_in_a_loop,
     _decimal_comma,
     _called_property,
     _not_called,
@@ -295,4 +353,6 @@ _LOOKS: tuple[Callable[[Looked], Iterator[Slip]], ...] = (
     _written_into_a_copy,
     _result_lost,
     _range_ends_early,
+    _unused_argument,
+    _raised,
 )

@@ -88,7 +88,7 @@ def test_a_mistake_that_raises_is_not_named_for_another_exception_of_its_class()
     def detached_and_written_to(x):
         raise RuntimeError("of something else")
 
-    report = judge(load()["column-after-column"], detached_and_written_to)
+    report = judge(load()["channels-first"], detached_and_written_to)
     assert report.mistake == ""
 
 

@@ -18,7 +18,6 @@ SAME = [
     (np.int64(3), 3),
     (np.float32(0.5), 0.5),
     (3, 3.0),
-    ({"a": 1, "b": 2}, {"a": 1}),
     (tk.float32, tk.float32),
     (tk.zeros(2, 3).shape, (2, 3)),
     (tk.tensor([float("inf")]), tk.tensor([float("inf")])),
@@ -27,6 +26,7 @@ SAME = [
 ]
 
 DIFFERENT = [
+    ({"a": 1, "b": 2}, {"a": 1}, "The entry 'b' does not belong there."),
     (None, 3, "It is None; a value is expected."),
     (..., 3, "still a `...`"),
     (tk.tensor(3), 3, "`.item()`"),

@@ -14,14 +14,14 @@ EXERCISES = load()
 
 SLIPS = [
     ("celsius", "return (fahrenheit - 32) / 1,8", "a decimal comma", "`1.8`"),
-    ("column-after-column", "return x.T.reshape", "not called", "write `x.T.reshape(...)`"),
+    ("stereo", "return samples.T.reshape", "not called", "write `samples.T.reshape(...)`"),
     (
         "without-batch",
         "photo = batch.squeeze\n    return photo + 0",
         "not called",
         "`batch.squeeze()`",
     ),
-    ("column-after-column", "return x.T().reshape(-1)", "a property called", "`x.T` is no method"),
+    ("stereo", "return samples.T().view(2, -1)", "a property called", "`samples.T` is no method"),
     (
         "cleaned",
         "faulty = readings < 0\n    return tk.where(not faulty, readings, 0.0)",

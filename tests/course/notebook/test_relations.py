@@ -1,0 +1,56 @@
+"""What values have in common with those expected is named where it holds, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorkit as tk
+from course.notebook.relations import first_relation
+from course.notebook.runner import Outcome
+
+ROWS = tk.tensor([[1.5, 2.0, 3.0], [4.0, 5.5, 7.0]])
+
+
+def named(source, *pairs):
+    """The name and the sentence of the relation between answers and right ones."""
+    found = first_relation([(Outcome(value=a), Outcome(value=b)) for a, b in pairs], source)
+    return (found.name, found.sentence) if found else ("", "")
+
+
+@pytest.mark.parametrize(
+    ("mine", "right", "name"),
+    [
+        (ROWS.double(), ROWS, "another dtype"),
+        (ROWS.unsqueeze(0), ROWS, "another shape"),
+        (ROWS.T, ROWS, "rows and columns exchanged"),
+        ((3, 2, 1), (1, 2, 3), "in reverse order"),
+        (-ROWS, ROWS, "the opposite sign"),
+        (ROWS.floor(), ROWS, "rounded down"),
+        (tk.tensor([0.33]), tk.tensor([1 / 3]), "rounded"),
+        (ROWS[0], ROWS, "only the first"),
+        (ROWS[-1:], ROWS, "only the last"),
+        (tk.tensor([1.0, 2.0]), tk.tensor([1.0, 2.0, 4.0]), "the last is missing"),
+        (tk.tensor([2.0, 4.0]), tk.tensor([1.0, 2.0, 4.0]), "the first is missing"),
+        (tk.tensor([1.0, 2.0, 4.0]), tk.tensor([1.0, 2.0]), "one entry too many"),
+        (3 * ROWS, ROWS, "a factor"),
+        ([1.5], ROWS, "a value of another kind"),
+        ((5, ROWS.T), (5, ROWS), "rows and columns exchanged"),
+        (ROWS + 1, ROWS, ""),
+        (None, ROWS, ""),
+        ((6, ROWS.T), (5, ROWS), ""),
+        (tk.zeros(2, 3), ROWS, ""),
+    ],
+)
+def test_a_relation_is_named(mine, right, name):
+    assert named("", (mine, right))[0] == name
+
+
+def test_a_relation_holds_in_every_case_that_fails():
+    assert named("", (-ROWS, ROWS), (ROWS + 1, ROWS)) == ("", "")
+    assert named("", (-ROWS, ROWS), (-ROWS, ROWS))[0] == "the opposite sign"
+
+
+def test_the_cause_is_looked_up_in_the_source():
+    pair = (ROWS.double(), ROWS)
+    assert "NumPy computes in float64" in named("return tk.from_numpy(np.ones(3))", pair)[1]
+    assert "NumPy" not in named("return x", pair)[1]
