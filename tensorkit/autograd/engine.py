@@ -234,12 +234,13 @@ class _Run:
         All in one loop: calls of functions would take as long as all the rest of it.
         """
         pending, waiting, private = self.pending, self.waiting, self.private
+        create_graph, shows = self.create_graph, self.shows
         needed = None if wanted is None else _leading_to(wanted, roots)
         waiting += sorted((-edge.order, edge) for edge in pending if edge.__class__ is Node)
         for node in backward_order(roots, waiting):
-            if node not in pending:  # of another order: no gradient has come here
+            gradient = pending.pop(node, None)
+            if gradient is None:  # of another order: no gradient has come here
                 continue
-            gradient = pending.pop(node)
             if wanted is not None:
                 is_end = node not in needed  # type: ignore[operator]
                 # hooks of a wanted node are called here only where the walk ends, else below
@@ -250,12 +251,13 @@ class _Run:
                     continue
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, gradient)
-            if node.rule.is_part and not (self.create_graph or self.shows):
+            rule = node.rule
+            if rule.is_part and not (create_graph or shows):
                 values = self._added_to_part(node, gradient)
             else:
-                gradients = self._shown_gradients if self.shows else node.rule.gradients
+                gradients = self._shown_gradients if shows else rule.gradients
                 try:
-                    values = gradients(node, gradient, self.create_graph)
+                    values = gradients(node, gradient, create_graph)
                 except (TypeError, ValueError):
                     _refuse_moved(node)
                     raise
@@ -276,12 +278,12 @@ class _Run:
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
-                elif edge in private and not self.shows:
+                elif edge in private and not shows:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
             if node.saved and not self.keep:
-                node.release()
+                node.saved = rule.freed or node.released()
 
     def _shown_gradients(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
         """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
@@ -369,7 +371,7 @@ class _Run:
                 shape, strides = gradient.shape, leaf._strides
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
-                leaf._grad = base.with_strides(gradient, strides)
+                leaf._grad = base.laid_out(gradient, strides)
         for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
             hook(leaf)
 
@@ -377,7 +379,11 @@ class _Run:
         """A gradient that was found, copied if anybody else sees its memory."""
         gradient = self.found[edge]
         if gradient.__class__ is _ndarray:  # held by the dictionary, here and by getrefcount
-            is_alone = gradient.base is None and sys.getrefcount(gradient) <= 3
+            whole = gradient.base  # of a view of all its elements, such as a transpose
+            is_alone = sys.getrefcount(gradient) <= 3 and (
+                whole is None
+                or (sys.getrefcount(whole) <= 3 and getattr(whole, "size", 0) == gradient.size)
+            )
         else:  # and by the one that asks
             is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
         return gradient if is_alone else gradient.copy()

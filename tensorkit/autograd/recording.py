@@ -78,10 +78,7 @@ class Origin:
     """How a tensor came about; what ``Tensor.origin`` gives.
 
     ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
-    ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
-    a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
-    ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
-    origins of the values that had left the library shortly before.
+    ``line`` say where; ``inputs`` are its tensors. A tensor made of numbers has no inputs.
     """
 
     operation = ""  # made while nothing was recorded
