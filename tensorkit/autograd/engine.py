@@ -24,7 +24,7 @@ from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.call_stack import is_ours
+from tensorkit.call_stack import is_library_code
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dispatch_layers import computes_on_tensors
 from tensorkit.dtypes import of_numpy
@@ -63,7 +63,7 @@ def backward(
             "parameter and its gradient which can cause a memory leak. We recommend using "
             "autograd.grad when creating the graph to avoid this.",
             UserWarning,
-            stacklevel=3 if is_ours(sys._getframe(1)) else 2,
+            stacklevel=3 if is_library_code(sys._getframe(1)) else 2,
         )
     run = _Run(create_graph, retain_graph)
     run.collect(starts, wanted)
@@ -402,7 +402,7 @@ def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
     reached = {edge: None for edge in roots if edge.__class__ is Node}
     waiting = list(reached)
     for node in waiting:  # grows while it is read
-        new = [it for it in node.edges if it.__class__ is Node and it not in reached]
+        new = [edge for edge in node.edges if edge.__class__ is Node and edge not in reached]
         reached.update(dict.fromkeys(new))
         waiting += dict.fromkeys(new)
     leading: set[Any] = set()

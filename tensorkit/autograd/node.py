@@ -433,8 +433,9 @@ def recorder(  # noqa: C901 - without calls
             if keeps_more:
                 out = None
                 if keeps_result:  # its storage: the tensor itself would point back to the node
-                    out = result._storage = result._storage or Storage(array)
-                    result._offset = 0
+                    if result._storage is None:
+                        result._storage, result._offset = Storage(array), 0
+                    out = result._storage
                 node.saved = pick((x, y, out, shape, *given))
             else:
                 node.saved = pick((x, y))
