@@ -224,7 +224,7 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)
         )
-        assert any(theirs), name
+        assert any(theirs) or hasattr(torch.autograd.function.FunctionCtx, name), name
         assert not any(ours), name
 
 
