@@ -478,13 +478,11 @@ class Tensor(Methods):
         return joining.flip(self, (0,)) if self.shape else self
 
     def __contains__(self, element: Any) -> _bool:
-        if not isinstance(element, (TensorBase, complex)) and arguments.as_number(element) is None:
+        if not isinstance(element, TensorBase) and arguments.as_number(element) is None:
             raise errors.DTypeError(
                 "Tensor.__contains__ only supports Tensor or scalar, "
                 f"but you passed in a {type(element)}."
             )
-        if isinstance(element, complex):
-            return element.imag == 0 and element.real in self
         # The element comes first, as in PyTorch: so the words of an error name the sizes.
         same = element == self if isinstance(element, TensorBase) else self == element
         return bool(reductions.any(same)._value("in"))

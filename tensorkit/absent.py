@@ -11,7 +11,7 @@ ATTRIBUTES = frozenset({"median", "unfold"})
 # what to write -> the names that PyTorch has for it
 _FAMILIES = {
     "two real tensors (there are no complex numbers)": "complex32 complex64 complex128 cfloat "
-    "cdouble chalf complex imag angle conj polar view_as_real view_as_complex fft stft istft",
+    "cdouble chalf complex real imag angle conj polar view_as_real view_as_complex fft stft istft",
     "tk.float16 or tk.float32": "bfloat16",
     "tk.int16 or tk.int64": "uint16 uint32 uint64",
     "dense tensors (there are no sparse ones)": "sparse sparse_coo_tensor sparse_csr_tensor "
@@ -34,7 +34,8 @@ _FAMILIES = {
     "tk.linalg.inv": "inverse",
     "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
-    "tk.from_numpy(array) and x.numpy()": "from_dlpack to_dlpack",
+    "tk.from_numpy(array) and x.cpu().numpy()": "from_dlpack to_dlpack __dlpack__ "
+    "__cuda_array_interface__",
     "numpy.finfo and numpy.iinfo of x.numpy().dtype": "finfo iinfo",
     "tk.arange": "range",
     "tk.zeros(size, dtype=x.dtype, device=x.device) and its like": "new_empty new_zeros new_ones "
@@ -82,6 +83,40 @@ _FAMILIES |= {
     "x.diagonal(), or tk.eye(n) * x": "diag",
     "x[index] = values, or index_add and scatter_add": "index_put_",
     "x = x.tril(), x.triu()": "tril_ triu_",
+    "tk.cat or tk.stack": "hstack vstack dstack column_stack row_stack",
+    "x.split or x.chunk": "tensor_split hsplit vsplit",
+    "x.flip(0) or x.flip(1)": "flipud fliplr",
+    "a[:, None] and b, which broadcast": "meshgrid cartesian_prod",
+    "x[1:] - x[:-1]": "diff",
+    "(x * y).sum(-1)": "inner vdot",
+    "tk.einsum": "tensordot kron ger addmv addr addbmm",
+    "(x - y).norm()": "dist",
+    "(x[:, None] - y).norm(dim=-1)": "cdist",
+    "x + weight * (y - x)": "lerp lerp_",
+    "x + value * y * z, or / z": "addcmul addcmul_ addcdiv addcdiv_",
+    "numpy.arctan2(y.numpy(), x.numpy())": "atan2 arctan2",
+    "1 - tk.erf(x)": "erfc",
+    "2.0 ** x": "exp2",
+    "x - x.trunc()": "frac",
+    "x - y * (x / y).trunc()": "fmod",
+    "x.trunc()": "fix",
+    "tk.sign(x)": "sgn",
+    "tk.logsumexp(tk.stack((x, y)), 0)": "logaddexp",
+    "tk.where(x.isnan(), 0.0, x)": "nan_to_num",
+    "x[~x.isnan()] and its mean, sum": "nanmean nansum nanmedian",
+    "x.amin() and x.amax()": "aminmax",
+    "x.var() and x.mean()": "var_mean std_mean",
+    "x.sort().values": "msort kthvalue quantile",
+    "tk.unique(x, return_counts=True)": "mode histc unique_consecutive",
+    "(x[:, None] > edges).sum(1)": "bucketize",
+    "(x[:, None] == y).any(1)": "isin",
+    "x.nonzero()": "argwhere",
+    "x.flatten()[index]": "take",
+    "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_",
+    "10 ** tk.linspace(a, b, n)": "logspace",
+    "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
+    "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
+    "operations on whole tensors": "apply_ map_",
     "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "
     "swapaxes_ swapdims_ as_strided_",
 }
@@ -123,6 +158,20 @@ _PARTS = {
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",
     "tk.manual_seed": "seed seed_all",
+    "x.norm()": "norm vector_norm",
+    "numpy.linalg on x.numpy()": "svd qr eig eigh eigvals eigvalsh cholesky lstsq slogdet pinv "
+    "matrix_rank matrix_power",
+    "x / x.norm(dim=1, keepdim=True)": "normalize",
+    "(x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))": "cosine_similarity CosineSimilarity",
+    "tk.cat with tk.zeros": "pad ZeroPad2d ConstantPad1d",
+    "x.clamp(0, 6)": "relu6 ReLU6",
+    "tk.where(x > 0, x, x.exp() - 1)": "elu ELU",
+    "tk.nn.MSELoss or L1Loss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
+    "a call in forward": "register_forward_hook register_forward_pre_hook "
+    "register_full_backward_hook",
+    "dict(model.named_parameters())[name]": "get_parameter",
+    "dict(model.named_modules())[name]": "get_submodule",
+    "model.children()": "named_children",
 }
 
 

@@ -176,26 +176,11 @@ def same_memory(x: TensorBase) -> Tensor:
     return result
 
 
-def arranged(array: Any, strides: Ints) -> Any:
-    """``array``, which must be fresh, or a copy of it, in memory as ``strides`` say."""
-    if strides_of(array) == strides:
-        return array
-    shape, backend = array.shape, device_of_array(array).backend
-    if 0 in shape:
-        return backend.view(backend.xp.empty(0, array.dtype), shape, strides, 0)
-    itemsize = array.itemsize
-    pairs = zip(array.strides, strides, shape, strict=True)
-    if any(own != stride * itemsize for own, stride, size in pairs if size > 1):
-        laid_out = backend.allocate(array.dtype, shape, strides)
-        laid_out[...] = array
-        array = laid_out
-    # dimensions of size 1 have strides, too
-    return backend.view(backend.flatten(array, strides), shape, strides, 0)
-
-
-def with_strides(array: Any, strides: Ints) -> Tensor:
-    """A tensor on ``array``, which must be fresh, or on a copy, laid out by ``strides``."""
-    return new(arranged(array, strides))
+def laid_out(array: Any, strides: Ints) -> Tensor:
+    """A tensor of the values of an array, its elements ordered in memory by ``strides``."""
+    copy = device_of_array(array).backend.allocate(array.dtype, array.shape, strides)
+    copy[...] = array
+    return new(copy)
 
 
 def contiguous(array: Any, device: Device = CPU) -> Any:

@@ -131,12 +131,15 @@ class Definition:
         values = {name: self.defaults.get(name) for name in self.options}
         for rule in filter(None, (self.rules[number], self.plain)):
             self.short[rule] = recorder(rule, self.inputs, values)
-            function = self.short[rule] or self._record_plainly
+            function = self.short[rule] or partial(self._record_plainly, rule)
             names = (None, *self.inputs) if number is None else (number,)
             self.recorders = {**self.recorders, **dict.fromkeys(names, function)}
 
-    def _record_plainly(self, result: Tensor, *tensors: Any) -> None:
-        self.record(result, tensors, {})
+    def _record_plainly(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
+        values = {**self.defaults, **dict(zip(self.inputs, tensors, strict=False))}
+        first = tensors[0]
+        values["shape"] = first._array.shape if isinstance(first, TensorBase) else ()
+        record(rule, result, values)
 
     def record(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any

@@ -216,26 +216,27 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
     if definition.numbers and definition.promote:
         numbers = {int: known, float: {char: known[char] for char in known if char != "l"}}
     runs_body, contiguous = definition.ufunc is None, definition.contiguous
+    takes_all = definition.categories[0] == "any" and not definition.to_floating
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - without calls
         try:
-            a = input._array
-            dtype, tables = a.dtype, numbers.get(other.__class__)
+            a, operand = input._array, None
+            tables = None if other.__class__ is base.public else numbers.get(other.__class__)
             if tables is None:
-                b, tracked, operand = other._array, other._node is not None, None
-                is_here = a.__class__ is b.__class__ is _ndarray
+                b = other._array
             else:
-                table, tracked, is_here = tables[dtype.char], False, a.__class__ is _ndarray
-                b, operand = table.get(other), second
+                table, operand = tables[a.dtype.char], second
+                b = table.get(other)
                 if b is None:
-                    b = _number(other, dtype, table)
+                    b = _number(other, a.dtype, table)
                 if runs_body:  # it tells a number from a tensor, by its class
                     b = b[()]
             # else a GPU, or dtypes that differ: the slow way, below
             if (
-                is_here
-                and dtype is b.dtype
-                and dtype.char in letters
+                a.dtype is b.dtype
+                and a.__class__ is _ndarray
+                and (operand or b.__class__ is _ndarray)
+                and (takes_all or a.dtype.char in letters)
                 and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
             ):
                 found = direct_path.run(compute, a, b)
@@ -246,7 +247,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                 result = _new(base.public)
                 result._array = found
                 result._storage = result._node = None
-                if tracked or input._node is not None:
+                if input._node is not None or (operand is None and other._node is not None):
                     definition.recorders[operand](result, input, other)
                 return result
         except _FAILED:
@@ -259,6 +260,8 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
 
     def call(input: Any, other: Any = None, **options: Any) -> Any:
         if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
+            if input.__class__ is other.__class__ is _ndarray and not options:
+                return compute(input, other)
             return on_arrays(definition, input, other, **options)
         found = NotImplemented if options or other is None else operator(input, other)
         if found is not NotImplemented:

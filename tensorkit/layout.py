@@ -7,7 +7,6 @@ where array libraries differ.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any, NamedTuple
@@ -273,14 +272,3 @@ def wrap_dim(dim: int, n_dims: int) -> int:
             f"but got {dim})",
         )
     return dim % n_dims
-
-
-@lru_cache(100)
-def backwards(n_dims: int, dims: Ints) -> tuple[slice, ...]:
-    """The index that reverses these dimensions of an array.
-
-    >>> from tensorkit import layout
-    >>> layout.backwards(2, (1,))
-    (slice(None, None, 1), slice(None, None, -1))
-    """
-    return tuple(slice(None, None, -1 if dim in dims else 1) for dim in range(n_dims))

@@ -151,7 +151,9 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
         structure = header.get("__metadata__", {}).get(_FORMAT)
         if structure is None:
             return arrays
-        return json.loads(structure, object_hook=lambda it: _restored(it, arrays, placed, where))
+        return json.loads(
+            structure, object_hook=lambda part: _restored(part, arrays, placed, where)
+        )
     except (SafetensorError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise FileFormatError(
             f"{name} is no file that tk.save wrote, or it is cut off",

@@ -24,7 +24,7 @@ from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.call_stack import is_ours
+from tensorkit.call_stack import is_library_code
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
 from tensorkit.dispatch_layers import computes_on_tensors
 from tensorkit.dtypes import of_numpy
@@ -63,7 +63,7 @@ def backward(
             "parameter and its gradient which can cause a memory leak. We recommend using "
             "autograd.grad when creating the graph to avoid this.",
             UserWarning,
-            stacklevel=3 if is_ours(sys._getframe(1)) else 2,
+            stacklevel=3 if is_library_code(sys._getframe(1)) else 2,
         )
     run = _Run(create_graph, retain_graph)
     run.collect(starts, wanted)
@@ -234,12 +234,13 @@ class _Run:
         All in one loop: calls of functions would take as long as all the rest of it.
         """
         pending, waiting, private = self.pending, self.waiting, self.private
+        create_graph, shows = self.create_graph, self.shows
         needed = None if wanted is None else _leading_to(wanted, roots)
         waiting += sorted((-edge.order, edge) for edge in pending if edge.__class__ is Node)
         for node in backward_order(roots, waiting):
-            if node not in pending:  # of another order: no gradient has come here
+            gradient = pending.pop(node, None)
+            if gradient is None:  # of another order: no gradient has come here
                 continue
-            gradient = pending.pop(node)
             if wanted is not None:
                 is_end = node not in needed  # type: ignore[operator]
                 # hooks of a wanted node are called here only where the walk ends, else below
@@ -250,12 +251,13 @@ class _Run:
                     continue
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, gradient)
-            if node.rule.is_part and not (self.create_graph or self.shows):
+            rule = node.rule
+            if rule.is_part and not (create_graph or shows):
                 values = self._added_to_part(node, gradient)
             else:
-                gradients = self._shown_gradients if self.shows else node.rule.gradients
+                gradients = self._shown_gradients if shows else rule.gradients
                 try:
-                    values = gradients(node, gradient, self.create_graph)
+                    values = gradients(node, gradient, create_graph)
                 except (TypeError, ValueError):
                     _refuse_moved(node)
                     raise
@@ -276,12 +278,12 @@ class _Run:
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
-                elif edge in private and not self.shows:
+                elif edge in private and not shows:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
             if node.saved and not self.keep:
-                node.release()
+                node.saved = rule.freed or node.released()
 
     def _shown_gradients(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
         """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
@@ -369,7 +371,7 @@ class _Run:
                 shape, strides = gradient.shape, leaf._strides
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
-                leaf._grad = base.with_strides(gradient, strides)
+                leaf._grad = base.laid_out(gradient, strides)
         for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
             hook(leaf)
 
@@ -377,7 +379,11 @@ class _Run:
         """A gradient that was found, copied if anybody else sees its memory."""
         gradient = self.found[edge]
         if gradient.__class__ is _ndarray:  # held by the dictionary, here and by getrefcount
-            is_alone = gradient.base is None and sys.getrefcount(gradient) <= 3
+            whole = gradient.base  # of a view of all its elements, such as a transpose
+            is_alone = sys.getrefcount(gradient) <= 3 and (
+                whole is None
+                or (sys.getrefcount(whole) <= 3 and getattr(whole, "size", 0) == gradient.size)
+            )
         else:  # and by the one that asks
             is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
         return gradient if is_alone else gradient.copy()
@@ -396,7 +402,7 @@ def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
     reached = {edge: None for edge in roots if edge.__class__ is Node}
     waiting = list(reached)
     for node in waiting:  # grows while it is read
-        new = [it for it in node.edges if it.__class__ is Node and it not in reached]
+        new = [edge for edge in node.edges if edge.__class__ is Node and edge not in reached]
         reached.update(dict.fromkeys(new))
         waiting += dict.fromkeys(new)
     leading: set[Any] = set()

@@ -47,7 +47,6 @@ LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Kind, ("LEAF", "VIEW", "NO_GRAD_VIEW",
 FREED = Kind("FREED")  # stands where a node saved a value until its graph was freed
 
 _new, _ndarray = object.__new__, np.ndarray
-_NO_TENSORS = frozenset((type(None), int, float))
 next_order = itertools.count().__next__
 
 
@@ -188,9 +187,9 @@ class Node:
         found, versions = [], self.versions
         for at in range(len(self.saved)) if indices is None else indices:
             value = self.saved[at]
-            is_result = value.__class__ is Storage
-            if is_result or isinstance(value, TensorBase):
-                storage = value if is_result else value._storage
+            kind = value.__class__
+            if kind is base.public or kind is Storage or isinstance(value, TensorBase):
+                storage: Any = value if kind is Storage else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
                 value = self.rule.with_history(self, at) if as_tensors else value._array
@@ -199,12 +198,11 @@ class Node:
             found.append(value)
         return found
 
-    def release(self) -> None:
-        """Forget the saved tensors, and numbers that are inputs; options stay."""
-        if self.rule.freed is not None:
-            self.saved = self.rule.freed
-        elif self.saved is not self.rule.unchanged:
-            self.saved = tuple(map(_freed, self.saved, self.rule.frees))
+    def released(self) -> tuple[Any, ...]:
+        """What stays saved after backward: options, but no tensors and no numbers of inputs."""
+        if self.saved is self.rule.unchanged:
+            return self.saved
+        return tuple(map(_freed, self.saved, self.rule.frees))
 
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
@@ -391,7 +389,7 @@ def recorder(  # noqa: C901 - without calls
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
     no_versions = (0,) * (2 + len(options))
     is_constant = min(indices, default=4) >= 4  # all that is saved are options
-    keeps_tensors = min(indices, default=2) < 2
+    keeps_tensors, keeps_more = min(indices, default=2) < 2, max(indices, default=2) >= 2
     rule.unchanged = unchanged = tuple(options[name] for name in keeps) if is_constant else ()
     # itemgetter gives a tuple of several indices, or of one slice
     pick = itemgetter(
@@ -404,9 +402,11 @@ def recorder(  # noqa: C901 - without calls
         array = result._array
         if not state.grad or array.dtype.kind != "f":
             return
-        # to ask None or a number in vain for an attribute takes a tenth of all this
-        left = None if x.__class__ in _NO_TENSORS else getattr(x, "_node", None)
-        right = None if y.__class__ in _NO_TENSORS else getattr(y, "_node", None)
+        left = right = own = other = None
+        if x.__class__ is base.public or isinstance(x, TensorBase):
+            left, own = x._node, x._storage
+        if y is not None and (y.__class__ is base.public or isinstance(y, TensorBase)):
+            right, other = y._node, y._storage
         if left.__class__ is Kind or right.__class__ is Kind:
             if left is INFERENCE or right is INFERENCE:
                 record(rule, result, {**options, first: x, second: y})
@@ -422,19 +422,23 @@ def recorder(  # noqa: C901 - without calls
         node.saved = unchanged
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
-            # the tensor itself would point back to the node
-            out = base.storage_of(result) if keeps_result else None
             if keeps_tensors:
                 if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
-                    x = None
+                    x = own = None
                 if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
-                    y = None
-                own = None if x.__class__ in _NO_TENSORS else getattr(x, "_storage", None)
-                other = None if y.__class__ in _NO_TENSORS else getattr(y, "_storage", None)
+                    y = other = None
                 if (own is not None and own.version) or (other is not None and other.version):
                     versions = own.version if own else 0, other.version if other else 0
                     node.versions = pick((*versions, *no_versions))
-            node.saved = pick((x, y, out, shape, *given))
+            if keeps_more:
+                out = None
+                if keeps_result:  # its storage: the tensor itself would point back to the node
+                    if result._storage is None:
+                        result._storage, result._offset = Storage(array), 0
+                    out = result._storage
+                node.saved = pick((x, y, out, shape, *given))
+            else:
+                node.saved = pick((x, y))
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
         if left.__class__ is Node and left.shape == node.shape:
             node.shape = left.shape  # one tuple for both: a sixth of a node's memory

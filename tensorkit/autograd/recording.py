@@ -18,7 +18,7 @@ from tensorkit import base
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.call_stack import is_ours
+from tensorkit.call_stack import is_library_code
 from tensorkit.dispatch_mode import PASSES_ON
 from tensorkit.errstate import direct_path
 from tensorkit.layout import Layout, contiguous_strides
@@ -78,10 +78,7 @@ class Origin:
     """How a tensor came about; what ``Tensor.origin`` gives.
 
     ``operation`` is what the user called (``mul``, ``add_``, ``getitem``, ``zeros``); ``file`` and
-    ``line`` say where. ``inputs`` are its tensors, ``arguments`` everything else that is a number,
-    a name, a dtype or several of these: ``x.sum(0)`` has the inputs ``(x,)`` and the arguments
-    ``{"dim": 0}``. A tensor made of numbers has no inputs. Where numbers were given, ``left`` are
-    origins of the values that had left the library shortly before.
+    ``line`` say where; ``inputs`` are its tensors. A tensor made of numbers has no inputs.
     """
 
     operation = ""  # made while nothing was recorded
@@ -154,7 +151,7 @@ def _noted(x: TensorBase) -> Origin:
 def _user_frame() -> tuple[FrameType, FrameType]:
     """The innermost frame of the user's code, and that of the function it called."""
     callee = frame = sys._getframe(1)
-    while frame.f_back is not None and is_ours(frame):
+    while frame.f_back is not None and is_library_code(frame):
         code = frame.f_code  # a comprehension belongs to its function
         if not (code.co_name.startswith("<") or code is PASSES_ON):
             callee = frame

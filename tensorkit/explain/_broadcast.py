@@ -23,7 +23,7 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
     """
     operands = operands_from("explain.broadcast", shapes_or_tensors, named)
     alignment = Alignment(operands)
-    names = " and ".join(f"{it.name} {it.shape}" for it in operands)
+    names = " and ".join(f"{operand.name} {operand.shape}" for operand in operands)
     title, changes = f"{names} broadcast", _changes(operands)
     sentences = ["Shapes are aligned at the right. Sizes fit if they are equal or one is 1."]
     sentences.append(f"{alignment.verdict}.")
@@ -34,10 +34,10 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Explanation:
             sentences.append("No single unsqueeze, transpose or view makes these shapes fit.")
     else:
         effect = "if the elements are meant in pairs, {1} gets shape {2}"
-        has_grown = prod(alignment.shape) > max([1, *(prod(it.shape) for it in operands)])
+        has_grown = prod(alignment.shape) > max([1, *(prod(operand.shape) for operand in operands)])
         wanted = (operands[0].shape, operands[-1].shape)
-        changes = [it for it in changes if has_grown and it[-1] in wanted]
-    repairs = [Repair(it[0], effect.format(*it)) for it in changes]
+        changes = [change for change in changes if has_grown and change[-1] in wanted]
+    repairs = [Repair(change[0], effect.format(*change)) for change in changes]
     return Explanation(title, *sentences, repairs=repairs, picture=picture(alignment))
 
 

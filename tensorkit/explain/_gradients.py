@@ -82,10 +82,10 @@ def _walk_back(t: Tensor) -> list[Tensor]:
     """``t`` and what it was computed from, as far as a recording knows and no history is cut."""
     found, seen = [t], {id(t)}
     for x in found:  # grows while it is walked
-        for it in () if _is_cut(x) else _inputs(x):
-            if id(it) not in seen:
-                seen.add(id(it))
-                found.append(it)
+        for source in () if _is_cut(x) else _inputs(x):
+            if id(source) not in seen:
+                seen.add(id(source))
+                found.append(source)
     return found
 
 
@@ -94,12 +94,12 @@ def _inputs(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def _is_cut(x: Tensor) -> bool:
-    return not x.requires_grad and any(it.requires_grad for it in _inputs(x))
+    return not x.requires_grad and any(source.requires_grad for source in _inputs(x))
 
 
 def _where_cut(t: Tensor) -> tuple[list[str], list[Repair]]:
     """Where the history of ``t`` was cut, and what to write instead; empty if it was not."""
-    answers = [_about_cut(it) for it in _walk_back(t) if _is_cut(it)]
+    answers = [_about_cut(cut) for cut in _walk_back(t) if _is_cut(cut)]
     repairs = dict.fromkeys(repair for _, repair in answers if repair is not None and repair.code)
     return [sentence for sentence, _ in answers], list(repairs)
 
@@ -107,8 +107,8 @@ def _where_cut(t: Tensor) -> tuple[list[str], list[Repair]]:
 def _about_cut(cut: Tensor) -> tuple[str, Repair | None]:
     """A sentence about an untracked result of tracked inputs, and what to write instead."""
     origin: Any = cut.origin
-    tracked = [it for it in origin.inputs if it.requires_grad]
-    inputs = " and ".join(_name(it, "a tensor without a name now") for it in tracked)
+    tracked = [x for x in origin.inputs if x.requires_grad]
+    inputs = " and ".join(_name(x, "a tensor without a name now") for x in tracked)
     line, reason = words.source(origin.file, origin.line), str(origin.untracked)
     sentence = f"{origin.operation} ({_line(origin)}) took {inputs}"
     if reason.startswith("no input"):  # then; now one does
@@ -118,7 +118,7 @@ def _about_cut(cut: Tensor) -> tuple[str, Repair | None]:
     sentence += f", which {require} grad; its result does not: {reason}."
     if "no_grad" in reason or "inference" in reason:
         update = _REPLACED.match(line)
-        if update is None or all(it.shape != cut.shape for it in tracked):
+        if update is None or all(x.shape != cut.shape for x in tracked):
             return sentence, Repair(line, "move this line out of the block")
         name, operator, change = update.groups()
         code = f"with tk.no_grad():\n    {name} {operator}= {change}"
@@ -142,7 +142,7 @@ def _tracked(t: Tensor, name: str) -> Answer:
         keep = Repair(f"{name}.retain_grad()    # before backward()", "keep this gradient too")
         return f"{name} is no leaf", [sentence], [leaf, keep]
     named = (x for _, x in words.named_tensors() if x is not t)
-    candidates = [x for x in named if any(it is t for it in autograd_graph.order(x))]
+    candidates = [x for x in named if any(node is t for node in autograd_graph.order(x))]
     loss = min(candidates, key=lambda x: x.numel() != 1, default=None)  # numbers first
     if loss is None:
         sentence = (
@@ -152,7 +152,7 @@ def _tracked(t: Tensor, name: str) -> Answer:
         )
         return "nothing was computed from it", [sentence], []
     called = _name(loss)
-    if any(not hasattr(it, "expected") for it in autograd_graph.errors(loss)):
+    if any(not hasattr(error, "expected") for error in autograd_graph.errors(loss)):
         freed = f"backward() has run from {called}: its graph is freed."
         removed = "The gradient was removed since (zero_grad() sets None), or was given to others."
         return "it was removed again", [freed, removed], []
@@ -185,7 +185,7 @@ def inplace(error_or_tensor: Exception | Tensor) -> Explanation:
         if not errors:
             sentence = "Every saved tensor still has the version it had when it was saved."
             return Explanation("Nothing was changed", sentence)
-        error = next((it for it in errors if hasattr(it, "expected")), errors[0])
+        error = next((each for each in errors if hasattr(each, "expected")), errors[0])
     if not hasattr(error, "expected"):
         sentence = "This is not about a saved tensor that was changed in place. The error says:"
         return Explanation("Something else", sentence, *str(error).splitlines())

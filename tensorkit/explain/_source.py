@@ -27,11 +27,12 @@ class Source(NamedTuple):
     excerpts: list[Excerpt]
 
     def __repr__(self) -> str:
-        return "\n\n".join("\n".join([f"# {it.location}", *it.lines]) for it in self.excerpts)
+        return "\n\n".join("\n".join([f"# {part.location}", *part.lines]) for part in self.excerpts)
 
     def _repr_markdown_(self) -> str:
         parts = [
-            ["`" + it.location + "`", "", "```python", *it.lines, "```"] for it in self.excerpts
+            ["`" + part.location + "`", "", "```python", *part.lines, "```"]
+            for part in self.excerpts
         ]
         return "\n\n".join("\n".join(part) for part in parts)
 
@@ -45,7 +46,7 @@ def source(*objects: Any) -> Source:
     >>> explain.source(tk.relu).excerpts[0].lines[1]
     'def relu(xp: Any, input: Any) -> Any:'
     """
-    return Source([excerpt for it in objects for excerpt in _excerpts(it)])
+    return Source([excerpt for shown in objects for excerpt in _excerpts(shown)])
 
 
 def _excerpts(shown: Any) -> list[Excerpt]:
@@ -64,8 +65,8 @@ def _excerpts(shown: Any) -> list[Excerpt]:
     if definition is not None:
         text = path.read_text("utf-8")
         found += [
-            Excerpt(file, it.lineno, text.splitlines()[it.lineno - 1 : it.end_lineno])
-            for it in ast.parse(text).body
-            if ast.unparse(it).startswith(f"{shown.__name__}.grad(")
+            Excerpt(file, node.lineno, text.splitlines()[node.lineno - 1 : node.end_lineno])
+            for node in ast.parse(text).body
+            if ast.unparse(node).startswith(f"{shown.__name__}.grad(")
         ]
     return found

@@ -221,7 +221,8 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
     """The gradient that each item gets."""
-    return g * (1 / max(prod(shape), 1)) if reduction == "mean" else g
+    scaled = g * (1 / max(prod(shape), 1)) if reduction == "mean" else g
+    return np.asarray(scaled) if isinstance(scaled, np.generic) else scaled
 
 
 def _explain(input: Tensor, target: Tensor, reduction: str) -> None:
@@ -349,7 +350,7 @@ def nll_loss(xp: Any, input: Any, target: Any, *, reduction: str = "mean") -> An
     """
     if target.shape != input.shape[:-1] or target.ndim > 1:
         raise ValueError
-    if target.dtype not in (np.int64, np.uint8):
+    if target.dtype.char not in "lB":
         raise ValueError
     return _reduced(xp, -input[_at_classes(xp, target, input.shape)], reduction)
 

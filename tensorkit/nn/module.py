@@ -121,7 +121,7 @@ class Module:
 
     def _own(self, kind: type) -> dict[str, Any]:
         """The attributes that are a Parameter, or a Module."""
-        return {name: it for name, it in vars(self).items() if isinstance(it, kind)}
+        return {name: value for name, value in vars(self).items() if isinstance(value, kind)}
 
     def _walk(self, path: str = "") -> "Iterator[tuple[str, Module]]":
         """This module and all below it, with names such as ``"0.linear"``.
@@ -294,10 +294,10 @@ class Module:
 def _once(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Of what has several names, the first."""
     seen = set()
-    for name, it in named:
-        if it not in seen:
-            seen.add(it)
-            yield name, it
+    for name, each in named:
+        if each not in seen:
+            seen.add(each)
+            yield name, each
 
 
 def clear_gradients(params: Any, set_to_none: bool) -> None:

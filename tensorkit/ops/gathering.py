@@ -86,7 +86,7 @@ def first_outside(index: Any, size: int) -> int | None:
     if is_array(index) and index.__class__ is not np.ndarray:
         backend_of(index).expect_inside(index, 0, size, outside(size))
         return None
-    bad = index[(index < 0) | (index >= size)]
+    bad = index[index.view(f"u{index.itemsize}") >= size]  # a negative one counts as large
     return int(bad[0]) if bad.size else None
 
 

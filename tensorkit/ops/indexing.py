@@ -69,11 +69,7 @@ def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
         return None
     if not shown.size or (kind is tuple and min(shown.strides, default=0) < 0):
         return None
-    values = None
-    if x._node is not None:
-        n = len(array)
-        values = {"index": (index % n if kind is int else slice(*index.indices(n)), ...)}
-    return view(x, shown, rule, values)
+    return view(x, shown, rule, None if x._node is None else {"index": (index, ...)})
 
 
 @seen_by_modes

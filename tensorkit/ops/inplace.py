@@ -73,8 +73,8 @@ def in_place(
         need_tensor(name, input)
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is
-            theirs = [x.device for x in others if isinstance(x, TensorBase)]
-            refuse_mix(CPU, *theirs, into=CPU)
+            devices = [x.device for x in others if isinstance(x, TensorBase)]
+            refuse_mix(CPU, *devices, into=CPU)
         tracked = check_write(input, *others)
         check_overlap(input, *others)
         if check is not None:

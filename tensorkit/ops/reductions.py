@@ -56,7 +56,12 @@ def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
     if isinstance(g, np.generic):  # what NumPy makes of an array without dimensions
         g = np.asarray(g)
-    return expand(restored(g, shape, dim, keepdim), shape)
+    g = restored(g, shape, dim, keepdim)
+    if g.__class__ is np.ndarray and product_of(shape) < _SMALL:
+        repeated = np.empty(shape, g.dtype)  # half the time of a view
+        repeated[...] = g
+        return repeated
+    return expand(g, shape)
 
 
 def wide(xp: Any, x: Any) -> Any:
@@ -73,7 +78,7 @@ def _summands(function: str, xp: Any, x: Any, dtype: DType | None) -> Any:
 
 # Sums
 
-_MANY = 2**14
+_SMALL, _MANY = 2**12, 2**14
 _TERMS = 128  # so many numbers float32 adds one after the other and loses hardly a digit
 
 
@@ -148,9 +153,11 @@ sum.grad(
 @op(dtypes="any")
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
-    lead = x.ndim - len(to)
-    pairs = zip(x.shape[::-1], to[::-1], strict=False)
-    if lead < 0 or [size for own, size in pairs if own != size != 1]:
+    shape, lead, found = x.shape, x.ndim - len(to), x
+    if lead >= 0:
+        grown = [lead + dim for dim, size in enumerate(to) if size == 1 != shape[lead + dim]]
+        found = total(xp, x, (*range(lead), *grown), True)
+    if lead < 0 or found.shape[lead:] != to:
         raise AutogradError(
             f"invalid gradient - got {sizes(x.shape)} but expected shape compatible with "
             f"{sizes(to)}",
@@ -158,8 +165,7 @@ def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
             "larger than its index, and has a gradient only there.",
             repair="return g.reshape(x.shape), or src[:index.shape[0]]",
         )
-    grown = (lead + dim for dim, size in enumerate(to) if size == 1 != x.shape[lead + dim])
-    return total(xp, x, (*range(lead), *grown), True).reshape(to)
+    return found.reshape(to)
 
 
 sum_to_shape.grad(node="SumBackward1", x=lambda g, shape: expand(g, shape))

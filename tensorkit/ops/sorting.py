@@ -6,7 +6,6 @@ from functools import partial
 from operator import index
 from typing import Any
 
-from tensorkit import layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
 from tensorkit.errors import IndexRangeError, ShapeError
@@ -177,8 +176,7 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
     if not descending:
         return xp.argsort(x, dim, kind="stable")
     # from the other end twice, so that equal elements keep their order
-    turned = layout.backwards(x.ndim, (dim % x.ndim,))
-    return x.shape[dim] - 1 - _order(xp, x[turned], dim, False)[turned]
+    return x.shape[dim] - 1 - xp.flip(_order(xp, xp.flip(x, dim), dim, False), dim)
 
 
 @op(outputs=named_result("sort", "values", "indices"))

@@ -86,8 +86,8 @@ class Optimizer:
             x, g = param._array, param._grad._array
             change, found = self.change(param._xp, group, arrays, x, g)
             made = {
-                name: base.new(np.asarray(it) if np.isscalar(it) else it)
-                for name, it in found.items()
+                name: base.new(np.asarray(value) if np.isscalar(value) else value)
+                for name, value in found.items()
             }
             changes.append((param, change, made))
         for param, change, state in changes:

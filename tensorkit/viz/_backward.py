@@ -108,7 +108,7 @@ def _run(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Run:
             continue
         rules = _rules(vertex, incoming) if waits else {}
         shares: list[str] = []
-        edges = [it for it in enumerate(vertex.node.edges) if it[1] is not None]
+        edges = [pair for pair in enumerate(vertex.node.edges) if pair[1] is not None]
         values = vertex.node.rule.gradients(vertex.node, incoming, True)
         for (at, edge), to in zip(edges, vertex.inputs, strict=True):
             if values[at] is not None:
@@ -121,7 +121,7 @@ def _run(vertices: list[Vertex], first: Any, *, waits: bool = True) -> Run:
                     ready.append(to)
         head = f"{len(steps) + 1}. {vertex.label}, {vertex.form}, receives {words.values(incoming)}"
         steps.append((number, head, shares))
-    return Run(steps, {n: words.values(it) for n, it in totals.items()}, visits, not ready)
+    return Run(steps, {n: words.values(g) for n, g in totals.items()}, visits, not ready)
 
 
 def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
@@ -135,7 +135,7 @@ def _rules(vertex: Vertex, incoming: Any) -> dict[int, str]:
         return dict.fromkeys(range(len(node.edges)), "what its own backward gives")
     probe = creation.arange(incoming.numel()).reshape(incoming.shape).remainder(7).add(1)
     probe = probe.to(incoming)
-    gradients = (node.rule.gradients(node, it, True) for it in (creation.ones_like(probe), probe))
+    gradients = (node.rule.gradients(node, g, True) for g in (creation.ones_like(probe), probe))
     found = {}
     for at, (derivative, product) in enumerate(zip(*gradients, strict=True)):
         if derivative is not None:
@@ -154,21 +154,21 @@ def _picture(vertices: list[Vertex], run: Run, recursion: Run | None) -> Picture
     step_of = {vertex: f"{number}" for number, (vertex, _, _) in enumerate(run.steps, start=1)}
     text, below = [title, f"In each step: {_RULE}", _ORDER], f"<p>Open a step to see {_RULE}</p>"
     for _, head, shares in run.steps:
-        text += [head, *(f"   {it}" for it in shares)]
+        text += [head, *(f"   {share}" for share in shares)]
         body = "<br>".join(map(escape, shares))
         below += f"<details><summary>{escape(head)}</summary>{body}</details>"
     drawn = []
-    for number, it in enumerate(vertices):
+    for number, v in enumerate(vertices):
         gradient = run.gradients.get(number, "nothing")
-        if it.is_leaf:
-            drawn.append(Box(it.label, [it.form, it.value, f".grad gets {gradient}"], LEAF))
-            text.append(f"{it.label}.grad gets {gradient} ({it.label}: {it.form}, {it.value})")
+        if v.is_leaf:
+            drawn.append(Box(v.label, [v.form, v.value, f".grad gets {gradient}"], LEAF))
+            text.append(f"{v.label}.grad gets {gradient} ({v.label}: {v.form}, {v.value})")
         else:
             ground = PLAIN if number + 1 < len(vertices) else RESULT
-            heading = f"{step_of.get(number, '–')}. {it.label}"
-            drawn.append(Box(heading, [it.form, f"receives {gradient}"], ground))
+            heading = f"{step_of.get(number, '–')}. {v.label}"
+            drawn.append(Box(heading, [v.form, f"receives {gradient}"], ground))
     canvas = Canvas(title, f"{FLOW}\n{_ORDER}")
-    edges = [(source, number) for number, it in enumerate(vertices) for source in it.inputs]
+    edges = [(source, number) for number, v in enumerate(vertices) for source in v.inputs]
     boxes.draw(canvas, drawn, edges)
     boxes.key(canvas, drawn, MEANINGS)
     if recursion is not None:
@@ -184,7 +184,7 @@ def _compare(
     for number, n in sorted(recursion.visits.items()):
         if vertices[number].is_leaf or n > 1:
             found = (right.get(number, "nothing"), recursion.gradients.get(number, "nothing"))
-            cells = [words.shortened(it, 36) for it in (vertices[number].label, *found)]
+            cells = [words.shortened(text, 36) for text in (vertices[number].label, *found)]
             rows.append([*cells, "right" if found[0] == found[1] else "wrong", f"{n:,}"])
     stopped = "" if recursion.is_finished else ", then it was stopped"
     title = "For comparison: the naive recursion"

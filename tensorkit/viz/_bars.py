@@ -50,25 +50,25 @@ def gradients(module: Any) -> Picture:
     if not pairs:
         return Explanation("No parameters", "This module has no parameters.")
     rows, drawn = [], []
-    for name, it in pairs:
-        words.must_be_tensor("viz.gradients", it, name)
+    for name, x in pairs:
+        words.must_be_tensor("viz.gradients", x, name)
         with words.unrecorded():
-            size, own = (_mean_size(x) for x in (it.grad, it))
+            size, own = _mean_size(x.grad), _mean_size(x)
         has_bar = size is not None and 0 < size < math.inf
         in_words = "None" if size is None else words.number(size) if size else "all 0"
         ratio = words.number(size / own) if has_bar and own else ""
-        rows.append((name, str(tuple(it.shape)), in_words, ratio))
+        rows.append((name, str(tuple(x.shape)), in_words, ratio))
         drawn.append(size if has_bar else 0.0)
     title = f"Gradients of {words.count(len(pairs), 'parameter')}"
     header = ("parameter", "shape", "mean |gradient|", "of mean |value|")
 
     def draw(axes: Any) -> None:
-        powers = [math.log10(it) for it in drawn if it] or [0.0]
+        powers = [math.log10(size) for size in drawn if size] or [0.0]
         low, high = 10 ** math.floor(min(powers) - 0.3), 10 ** math.ceil(max(powers))
         axes.set_xscale("log")
         labels = [f"{name}  {shape}" for name, shape, _, _ in rows]
         notes = [f"{in_words} ({ratio})" if ratio else in_words for _, _, in_words, ratio in rows]
-        _bars(axes, labels, [max(it - low, 0) for it in drawn], low, notes)
+        _bars(axes, labels, [max(size - low, 0) for size in drawn], low, notes)
         axes.set_xlim(low, high * (high / low) ** 0.3)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
@@ -118,13 +118,13 @@ def saved(loss: Tensor) -> Picture:
         nothing = "This tensor has no graph: nothing is kept for backward."
         return Explanation("Nothing is kept", nothing)
     with words.unrecorded():
-        operations = [it for it in autograd_graph.read(loss) if not it.is_leaf]
-        if any("freed" in it.words for vertex in operations for it in vertex.saved):
+        operations = [vertex for vertex in autograd_graph.read(loss) if not vertex.is_leaf]
+        if any("freed" in saved.words for vertex in operations for saved in vertex.saved):
             freed = "An earlier backward freed what this graph kept. Try: viz.saved(loss) before "
             return Explanation("Nothing is kept any more", freed + "loss.backward()")
         seen: set[int] = set()
-        rows = [Row(it.label, it.form, *_bytes_kept(it.saved, seen)) for it in operations]
-    total, of_leaves = sum(it.own for it in rows), sum(it.of_leaves for it in rows)
+        rows = [Row(v.label, v.form, *_bytes_kept(v.saved, seen)) for v in operations]
+    total, of_leaves = sum(row.own for row in rows), sum(row.of_leaves for row in rows)
     title = (
         f"Kept for backward: {words.n_bytes(total)} by {words.count(len(rows), 'operation')}; "
         f"besides, leaves hold {words.n_bytes(of_leaves)}"
@@ -132,18 +132,18 @@ def saved(loss: Tensor) -> Picture:
     note = "Each storage counts once, where it was first saved."
     note += " Dashed: memory of leaves, there without autograd too." if of_leaves else ""
     if len(rows) > MOST_OPERATIONS:
-        rows = sorted(rows, key=lambda it: -it.own - it.of_leaves)[:MOST_OPERATIONS]
+        rows = sorted(rows, key=lambda row: -row.own - row.of_leaves)[:MOST_OPERATIONS]
         note += f" The {MOST_OPERATIONS} operations that keep most are shown."
 
     def draw(axes: Any) -> None:
-        own = [it.own for it in rows]
+        own = [row.own for row in rows]
         dashes = {"color": WHITE, "edgecolor": SOFT, "linestyle": "--"}
-        _bars(axes, [f"{it.label}  {it.form}" for it in rows], own, 0, [""] * len(rows))
-        dashed = axes.barh(range(len(rows)), [it.of_leaves for it in rows], left=own, **dashes)
-        axes.bar_label(dashed, [it.keeps for it in rows], padding=6)
-        axes.set(xlim=(0, 1.7 * max(it.own + it.of_leaves for it in rows) or 1), xticks=[])
+        _bars(axes, [f"{row.label}  {row.form}" for row in rows], own, 0, [""] * len(rows))
+        dashed = axes.barh(range(len(rows)), [row.of_leaves for row in rows], left=own, **dashes)
+        axes.bar_label(dashed, [row.keeps for row in rows], padding=6)
+        axes.set(xlim=(0, 1.7 * max(row.own + row.of_leaves for row in rows) or 1), xticks=[])
 
-    cells = [(it.label, it.form, it.keeps) for it in rows]
+    cells = [(row.label, row.form, row.keeps) for row in rows]
     alt = "\n".join([title, *words.table(("operation", "result", "keeps"), cells)])
     return chart(title, alt, draw, note=note, size=(760, 24 + 24 * len(rows)))
 
@@ -151,7 +151,7 @@ def saved(loss: Tensor) -> Picture:
 def _bytes_kept(kept: list[autograd_graph.Saved], seen: set[int]) -> tuple[int, int]:
     """The bytes of the storages that are not ``seen`` yet: of results, and of leaves."""
     own = of_leaves = 0
-    for x in (it.value for it in kept if is_tensor(it.value)):
+    for x in (saved.value for saved in kept if is_tensor(saved.value)):
         storage = x.untyped_storage()
         # a number that was an operand is shown as a 0-d tensor
         if x.numel() and (x.ndim or x.grad_fn) and storage.data_ptr() not in seen:

@@ -43,7 +43,7 @@ def training(history: Mapping[str, Sequence[Any]], *, per: str = "epoch") -> Pic
     title = f"Training, {count(n, per)}"
     losses = [name for name in curves if "loss" in name.lower()] or list(curves)
     others = [name for name in curves if name not in losses]
-    panels = [it for it in (losses, others) if it]
+    panels = [names for names in (losses, others) if names]
 
     def draw(*axes: Any) -> None:
         for panel, names in zip(axes, panels, strict=True):
@@ -57,22 +57,22 @@ def training(history: Mapping[str, Sequence[Any]], *, per: str = "epoch") -> Pic
 
     notes = [f"{name}: {_in_words(values, per)}" for name, values in curves.items()]
     rows = [
-        [str(step), *(number(it[step]) if step < len(it) else "" for it in curves.values())]
+        [str(step), *(number(ys[step]) if step < len(ys) else "" for ys in curves.values())]
         for step in _some_of(n, 9)
     ]
     return chart(
         title,
         "\n".join([title, *notes, *table([per, *curves], rows)]),
         draw,
-        note="; ".join(it for it in notes if "not finite" in it),
+        note="; ".join(note for note in notes if "not finite" in note),
         panels=(1, len(panels)),
-        size=(320 * len(panels) + 120, 270 + 20 * max(len(it) // 2 for it in panels)),
+        size=(320 * len(panels) + 120, 270 + 20 * max(len(panel) // 2 for panel in panels)),
     )
 
 
 def _label(names: list[str]) -> str:
     """What the curves of one chart are."""
-    common = [it for it in ("loss", "accuracy") if all(it in name.lower() for name in names)]
+    common = [word for word in ("loss", "accuracy") if all(word in name.lower() for name in names)]
     return common[0] if common else ", ".join(names) if len(names) < 3 else "other values"
 
 
@@ -92,7 +92,7 @@ def _in_words(values: list[float], per: str) -> str:
 
 def _some_of(n: int, most: int) -> list[int]:
     """At most so many of the numbers below ``n``, at equal distances, with both ends."""
-    return sorted({round(it * (n - 1) / (most - 1)) for it in range(most)})
+    return sorted({round(step * (n - 1) / (most - 1)) for step in range(most)})
 
 
 def landscape(
@@ -119,8 +119,8 @@ def landscape(
         return float(f(tensor(x), tensor(y)))
 
     with words.unrecorded():
-        xs = np.linspace(*(x or _range([it[0] for it in points])), N + 1).tolist()
-        ys = np.linspace(*(y or _range([it[1] for it in points])), N + 1).tolist()
+        xs = np.linspace(*(x or _range([point[0] for point in points])), N + 1).tolist()
+        ys = np.linspace(*(y or _range([point[1] for point in points])), N + 1).tolist()
         heights = np.array([[height(x, y) for x in xs] for y in ys])
         heights_on_path = [height(*point) for point in points]
     title = "Landscape" if not points else f"Landscape, path of {count(len(points), 'point')}"
@@ -128,7 +128,7 @@ def landscape(
     if not finite.size:
         return Explanation(title, "The function has no finite value in this range.")
     low, high = float(finite.min()), float(finite.max())
-    shares = [it / (N_LEVELS + 1) for it in range(1, N_LEVELS + 1)]
+    shares = [level / (N_LEVELS + 1) for level in range(1, N_LEVELS + 1)]
 
     def draw(axes: Any) -> None:
         if low < high:
@@ -138,7 +138,7 @@ def landscape(
                 "colors": [BLUE if share < 0.5 else SKY for share in shares],
                 "linewidths": [2.4 - 1.6 * share for share in shares],
             }
-            axes.contour(xs, ys, roots, [math.sqrt(high - low) * it for it in shares], **style)
+            axes.contour(xs, ys, roots, [math.sqrt(high - low) * s for s in shares], **style)
         axes.set(xlabel="x", ylabel="y", xlim=(xs[0], xs[-1]), ylim=(ys[0], ys[-1]))
         axes.plot(*np.reshape(points, (-1, 2)).T, "o-", color=RED, markersize=6, mec=WHITE)
         for name, at in zip(("start", "end"), points[:1] + points[-1:], strict=False):
@@ -160,15 +160,15 @@ def landscape(
         rows = [[str(step), *cells[step]] for step in _some_of(len(points), MOST_ROWS + 1)]
         lines += table(("step", "x", "y", "f"), rows)
     every = range(0, N + 1, N // 4)
-    rows = [[number(ys[row]), *(number(float(heights[row, it])) for it in every)] for row in every]
+    rows = [[number(ys[row]), *(number(float(heights[row, at])) for at in every)] for row in every]
     lines.append("f on a grid, x to the right, y down:")
-    lines += [*table(["", *(number(xs[it]) for it in every)], rows), legend]
+    lines += [*table(["", *(number(xs[at]) for at in every)], rows), legend]
     return chart(title, "\n".join(lines), draw, note=legend, size=(620, 420))
 
 
 def _range(values: Sequence[float]) -> Point:
     """The range of the values with a margin of 15 % on both sides."""
-    finite = [it for it in values if math.isfinite(it)] or [-2.0, 2.0]
+    finite = [value for value in values if math.isfinite(value)] or [-2.0, 2.0]
     low, high = min(finite), max(finite)
     margin = 0.15 * (high - low) or abs(low) / 2 + 0.5
     return low - margin, high + margin

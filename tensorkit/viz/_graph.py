@@ -48,7 +48,7 @@ def graph(t: Tensor) -> Picture:
         groups = autograd_graph.fold(vertices)
         edges = autograd_graph.edges(vertices, groups)
         drawn = [_box(vertices, group) for group in groups]
-    n_leaves = sum(it.is_leaf for it in vertices)
+    n_leaves = sum(vertex.is_leaf for vertex in vertices)
     operations = words.count(len(vertices) - n_leaves, "operation")
     title = f"Autograd graph: {operations}, {words.count(n_leaves, 'leaf')}"
     lines = [title]
@@ -65,28 +65,28 @@ def graph(t: Tensor) -> Picture:
 def _box(vertices: list[Vertex], group: Group) -> Box:
     """The box of a vertex or of a folded group."""
     if len(group.members) > 1:
-        return _folded([vertices[it] for it in group.members], group.times)
-    it = vertices[group.members[0]]
-    if it.is_leaf:
-        return Box(it.label, [f"leaf, {it.form}", it.value, "gradient → .grad"], LEAF)
-    lines = [it.form, it.value]
-    lines += [f"keeps {saved.name} {saved.words}" for saved in it.saved if saved.words]
-    lines.append(autograd_graph.line_of(it.node))
-    return Box(it.label, lines, RESULT if it is vertices[-1] else PLAIN)
+        return _folded([vertices[member] for member in group.members], group.times)
+    v = vertices[group.members[0]]
+    if v.is_leaf:
+        return Box(v.label, [f"leaf, {v.form}", v.value, "gradient → .grad"], LEAF)
+    lines = [v.form, v.value]
+    lines += [f"keeps {saved.name} {saved.words}" for saved in v.saved if saved.words]
+    lines.append(autograd_graph.line_of(v.node))
+    return Box(v.label, lines, RESULT if v is vertices[-1] else PLAIN)
 
 
 def _folded(members: list[Vertex], times: int) -> Box:
     """A box for several operations, and leaves among them."""
-    operations = [it for it in members if not it.is_leaf]
-    leaves = [it.node.numel() for it in members if it.is_leaf]
+    operations = [vertex for vertex in members if not vertex.is_leaf]
+    leaves = [vertex.node.numel() for vertex in members if vertex.is_leaf]
     title, n_shown = words.count(len(operations), "operation"), len(operations) // times
-    kinds = Counter(it.kind for it in operations).most_common(3)
+    kinds = Counter(vertex.kind for vertex in operations).most_common(3)
     lines = [", ".join(f"{n} {kind}" for kind, n in kinds)]
     if times > 1:
         title = f"{times} times the block"
         more = f" … {n_shown} operations" if n_shown > 6 else ""
-        forms = {it.form for it in operations}
-        block = ", ".join(it.kind for it in operations[: min(n_shown, 6)])
+        forms = {vertex.form for vertex in operations}
+        block = ", ".join(vertex.kind for vertex in operations[: min(n_shown, 6)])
         lines = [block + more, *(forms if len(forms) == 1 else ())]
     if leaves:
         lines.append(f"{words.count(len(leaves), 'leaf')}, {words.count(sum(leaves), 'element')}")

@@ -49,16 +49,16 @@ class Grid:
         for row in words.shown(prod(lead), MOST_ROWS, wanted[0][:4]):
             index = () if row is None else tuple(map(int, np.unravel_index(row, lead)))
             self.rows.append("…" if row is None else ", ".join(map(str, index)))
-            columns = [None if row is None else it for it in self.columns]
-            full = [None if it is None else (*index, it)[: len(shape)] for it in columns]
-            self.cells.append([None if it is None else cell(it) for it in full])
+            columns = [None if row is None else column for column in self.columns]
+            full = [None if at is None else (*index, at)[: len(shape)] for at in columns]
+            self.cells.append([None if at is None else cell(at) for at in full])
 
     def as_text(self) -> list[str]:
         """The cells as lines of text; those with the ground of a result in brackets."""
         lines = []
         for name, cells in zip(self.rows, self.cells, strict=True):
-            texts = (it and (f"({it.text})" if it.ground == RESULT else it.text) for it in cells)
-            line = "..." if name == "…" else " ".join(it or "..." for it in texts)
+            texts = (c and (f"({c.text})" if c.ground == RESULT else c.text) for c in cells)
+            line = "..." if name == "…" else " ".join(text or "..." for text in texts)
             lines += [f"  {line}"] if cells else []
         return lines
 
@@ -69,12 +69,12 @@ class Grid:
 
         ``names`` stand beside the rows instead of their indices.
         """
-        rows = [names[int(it)] if names and it.isdigit() else it for it in self.rows]
-        columns = ["" if it is None else str(it) for it in self.columns if rows]
-        texts = [it.text for cells in self.cells for it in cells if it is not None]
-        widths = [text_width(it, SIZE, mono=True) for it in [*texts, *columns]]
+        rows = [names[int(name)] if names and name.isdigit() else name for name in self.rows]
+        columns = ["" if column is None else str(column) for column in self.columns if rows]
+        texts = [cell.text for cells in self.cells for cell in cells if cell is not None]
+        widths = [text_width(text, SIZE, mono=True) for text in [*texts, *columns]]
         width = max([16.0, *widths]) + 14
-        left, top = x + 8 + max((text_width(it, 10.5) for it in rows), default=0), y + 16
+        left, top = x + 8 + max((text_width(name, 10.5) for name in rows), default=0), y + 16
         for n, column in enumerate(columns):
             canvas.text(left + (n + 0.5) * width, y + 11, column, 10, SOFT, anchor="middle")
         for name, cells in zip(rows, self.cells, strict=True):
@@ -110,22 +110,22 @@ class Alignment:
 
     def __init__(self, operands: list[Operand]) -> None:
         self.operands = operands
-        n_dims = max(len(it.shape) for it in operands)
-        self.sizes = [(None,) * (n_dims - len(it.shape)) + it.shape for it in operands]
-        different = [set(it) - {None, 1} or {1} for it in zip(*self.sizes, strict=True)]
-        self.result = [it.pop() if len(it) == 1 else None for it in different]
+        n_dims = max(len(operand.shape) for operand in operands)
+        self.sizes = [(None,) * (n_dims - len(x.shape)) + x.shape for x in operands]
+        different = [set(sizes) - {None, 1} or {1} for sizes in zip(*self.sizes, strict=True)]
+        self.result = [sizes.pop() if len(sizes) == 1 else None for sizes in different]
 
     @property
     def shape(self) -> tuple[int, ...] | None:
         """The shape together; None if the sizes do not fit."""
-        fitting = tuple(it for it in self.result if it is not None)
+        fitting = tuple(size for size in self.result if size is not None)
         return fitting if len(fitting) == len(self.result) else None
 
     def changes(self, row: int) -> list[str]:
         """What happens to the sizes of an operand: ``3``, ``1 → 3``, ``new → 3``."""
         names = ["new" if size is None else str(size) for size in self.sizes[row]]
         triples = zip(names, self.sizes[row], self.result, strict=True)
-        return [it if end in (None, size) else f"{it} → {end}" for it, size, end in triples]
+        return [name if end in (None, size) else f"{name} → {end}" for name, size, end in triples]
 
     def cell(self, index: tuple[int, ...]) -> Cell:
         """The cell of the table of dimensions: a row for each operand, then one for the result."""
@@ -146,8 +146,8 @@ class Alignment:
             return f"Together: {self.shape}"
         parts = []
         for dim in (dim for dim, size in enumerate(self.result) if size is None):
-            column = zip(self.operands, (it[dim] for it in self.sizes), strict=True)
-            sizes = ", ".join(f"{it.name} has {size}" for it, size in column if size is not None)
+            column = zip(self.operands, (each[dim] for each in self.sizes), strict=True)
+            sizes = ", ".join(f"{x.name} has {size}" for x, size in column if size is not None)
             parts.append(f"dimension {dim} (also {dim - len(self.result)}): {sizes}")
         return "They do not fit in " + "; ".join(parts)
 
@@ -202,13 +202,13 @@ def broadcast(*shapes_or_tensors: Any, **named: Any) -> Picture:
 def picture(alignment: Alignment) -> Picture:
     """Picture of an alignment: the table of dimensions and, if the sizes fit, the grids."""
     canvas, shape = Canvas("Broadcasting", alignment.verdict), alignment.shape
-    names = [*(it.name for it in alignment.operands), "result"]
+    names = [*(operand.name for operand in alignment.operands), "result"]
     table = Grid((len(names), len(alignment.result)), alignment.cell)
     _, low = table.draw(canvas, MARGIN, canvas.top, names)
     low += 10
-    rows = [[it.name, *alignment.changes(row)] for row, it in enumerate(alignment.operands)]
+    rows = [[x.name, *alignment.changes(row)] for row, x in enumerate(alignment.operands)]
     if shape is None:
-        rows.append(["fits", *("no" if it is None else "yes" for it in alignment.result)])
+        rows.append(["fits", *("no" if size is None else "yes" for size in alignment.result)])
     text = [f"Broadcasting. {alignment.verdict}"]
     text += words.table(["dimension", *map(str, range(len(alignment.result)))], rows)
     if shape is not None:
@@ -298,7 +298,7 @@ def _index_text(index: Any) -> str:
         return ", ".join(map(_index_text, index)) + "," * (len(index) == 1)
     if isinstance(index, slice):
         parts = [index.start, index.stop] + [index.step] * (index.step is not None)
-        return ":".join("" if it is None else str(it) for it in parts)
+        return ":".join("" if part is None else str(part) for part in parts)
     if is_tensor(index):
         return f"tensor({words.values(index)})"
     return "..." if index is Ellipsis else words.shortened(str(index), 40)

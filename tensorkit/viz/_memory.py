@@ -94,13 +94,13 @@ def _others_alive(pairs: Named, known: dict[int, str]) -> Named:
     given = {id(x) for _, x in pairs}
     addresses = {_address(x) for _, x in pairs} - {None}
     found = [
-        (known.get(id(it), "no name"), it)
-        for it in gc.get_objects()
+        (known.get(id(x), "no name"), x)
+        for x in gc.get_objects()
         # the type itself: asking an object for its __class__ may run code of anybody's
-        if issubclass(type(it), TensorBase) and id(it) not in given and _address(it) in addresses
+        if issubclass(type(x), TensorBase) and id(x) not in given and _address(x) in addresses
     ]
     return sorted(
-        found, key=lambda it: (it[0], it[1].storage_offset(), tuple(it[1].shape), it[1].stride())
+        found, key=lambda n: (n[0], n[1].storage_offset(), tuple(n[1].shape), n[1].stride())
     )
 
 
@@ -133,7 +133,7 @@ def _row(title: str, group: Named) -> Row:
         n_shown = len(values)
         lanes = [_lane(name, tensor, list(values)) for name, tensor in group]
         texts = [*values.values(), *(text for lane in lanes for text in lane.seen.values())]
-        width = max(39.0, 14.0 + max((text_width(it, 13, mono=True) for it in texts), default=0.0))
+        width = max(39.0, 14.0 + max((text_width(t, 13, mono=True) for t in texts), default=0.0))
         # wide boxes: fewer of them, so that the picture is as wide as a notebook's page at most
         gap = GAP_WIDTH / 2 if None in boxes else 0
         fits = max(int((WIDEST - 2 * MARGIN) / (width + gap)), FEWEST_BOXES)
@@ -194,18 +194,18 @@ def _index_at(distance: int, pairs: list[tuple[int, int]]) -> tuple[int, ...] | 
 
 def _as_text(row: Row) -> str:
     def line(name: str, cells: dict[int, str]) -> list[str]:
-        return [name, *("..." if it is None else cells.get(it, ".") for it in row.boxes)]
+        return [name, *("..." if box is None else cells.get(box, ".") for box in row.boxes)]
 
     lines = [line("value", row.values)]
     below: list[list[str]] = [[], []]
     for lane in row.lanes:
-        lines.append(line(lane.name, {box: f"[{it}]" for box, it in lane.seen.items()}))
+        lines.append(line(lane.name, {box: f"[{index}]" for box, index in lane.seen.items()}))
         below.append([lane.numbers, *(step for step, stride in lane.steps.items() if not stride)])
     header = line("box", {box: str(box) for box in row.values})
-    indent = " " * (2 + max(len(it[0]) for it in [header, *lines]))
+    indent = " " * (2 + max(len(line[0]) for line in [header, *lines]))
     text = [row.title]
     for written, more in zip(words.table(header, lines), below, strict=True):
-        text += [written, *(indent + it for it in more)]
+        text += [written, *(indent + note for note in more)]
     return "\n  ".join(text)
 
 
@@ -213,7 +213,7 @@ def _draw(rows: list[Row]) -> Canvas:
     widths = [row.box_width for row in rows]
     per_byte = max(width / row.itemsize for width, row in zip(widths, rows, strict=True))
     to_scale = [per_byte * row.itemsize for row in rows]
-    if max(it * len(row.boxes) for it, row in zip(to_scale, rows, strict=True)) <= WIDEST - 60:
+    if max(w * len(row.boxes) for w, row in zip(to_scale, rows, strict=True)) <= WIDEST - 60:
         widths = to_scale
     canvas, top, colours = Canvas(), MARGIN, cycle(SERIES)
     for row, width in zip(rows, widths, strict=True):

@@ -35,10 +35,10 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
     '2 transfers (16 bytes in all), 1 launch, 1 synchronisation, over 30 µs'
     """
     ledgers = [ledger] if other is None else [ledger, other]
-    for it in ledgers:
-        if not isinstance(it, Ledger):
+    for each in ledgers:
+        if not isinstance(each, Ledger):
             raise TypeError(
-                f"viz.timeline() wants a ledger, not {type(it).__name__}. "
+                f"viz.timeline() wants a ledger, not {type(each).__name__}. "
                 "Try: with tk.cuda.record() as ledger: ..."
             )
     if not any(map(len, ledgers)):
@@ -46,27 +46,27 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
         return Explanation("Nothing happened", nothing)
     title, names = "Timeline of the device", [""]
     if other is not None:
-        known = {id(it): name.replace("_", " ") for name, it in words.named_values().items()}
+        known = {id(value): name.replace("_", " ") for name, value in words.named_values().items()}
         names = [known.get(id(ledger), "first"), known.get(id(other), "second")]
         title += f": {' and '.join(names)}"
     running = "A bar of a launch is the device running it; the host does not wait for that."
-    note = running if any(it.launches for it in ledgers) else ""
+    note = running if any(each.launches for each in ledgers) else ""
     longest = max(map(_duration, ledgers))
     unit, per_second = words.time_unit(longest)
     headings, text, below = [], [title, *filter(None, [note])], []
-    for name, it in zip(names, ledgers, strict=True):
-        summary = f"{it}, over {words.duration(_duration(it))}"
+    for name, each in zip(names, ledgers, strict=True):
+        summary = f"{each}, over {words.duration(_duration(each))}"
         headings.append(f"{name}: {summary}" if name else summary)
-        rows = _by_line(it)
-        text += [headings[-1], *words.table(("line", *KINDS.values()), rows), *_in_words(it)]
+        rows = _by_line(each)
+        text += [headings[-1], *words.table(("line", *KINDS.values()), rows), *_in_words(each)]
         shown = [[words.shortened(line, 54), *counts] for line, *counts in rows[:MOST_LINES]]
         below += [*words.table((name or "line", *KINDS.values()), shown), ""]
 
     def draw(*panels: Any) -> None:
         lanes = list(dict.fromkeys(LANES.values()))
-        for axes, it, heading in zip(panels, ledgers, headings, strict=True):
+        for axes, each, heading in zip(panels, ledgers, headings, strict=True):
             for n, (lane, (colour, _)) in enumerate(zip(lanes, SERIES, strict=False)):
-                spans = [(at * per_second, time * per_second) for at, time in _spans(it, lane)]
+                spans = [(at * per_second, time * per_second) for at, time in _spans(each, lane)]
                 axes.broken_barh(spans, (n - 0.35, 0.7), color=colour, linewidth=1.5)
             axes.set(
                 title=heading, xlim=(0, longest * per_second or 1), ylim=(len(lanes) - 0.5, -0.5)
@@ -85,22 +85,22 @@ def _since(ledger: Ledger, moment: float) -> float:
 
 
 def _duration(ledger: Ledger) -> float:
-    return max((_since(ledger, it.start + it.duration) for it in ledger), default=0.0)
+    return max((_since(ledger, record.start + record.duration) for record in ledger), default=0.0)
 
 
 def _spans(ledger: Ledger, lane: str) -> list[tuple[float, float]]:
     """Start and duration of the records in a lane; those that would not be seen are left out."""
     found = [(0.0, -1.0)]
-    for it in ledger:
-        if LANES[it.direction or it.kind] == lane:
-            start = _since(ledger, it.start)
-            if start + it.duration > sum(found[-1]) + _duration(ledger) / 600:
-                found.append((start, it.duration))
+    for record in ledger:
+        if LANES[record.direction or record.kind] == lane:
+            start = _since(ledger, record.start)
+            if start + record.duration > sum(found[-1]) + _duration(ledger) / 600:
+                found.append((start, record.duration))
     return found[1:]
 
 
 def _moved(records: list[Record]) -> str:
-    n = sum(it.bytes for it in records)
+    n = sum(record.bytes for record in records)
     in_all = " in all" if len(records) > 1 else ""
     return f", {n} byte{'s' * (n != 1)}{in_all}" if n else ""  # as the ledger says it
 
@@ -108,10 +108,10 @@ def _moved(records: list[Record]) -> str:
 def _by_line(ledger: Ledger) -> list[list[str]]:
     """What each line of code asked for: the line, then the number of records of each kind."""
     rows = []
-    for line in dict.fromkeys(it.line for it in ledger):
+    for line in dict.fromkeys(record.line for record in ledger):
         row = [words.code_line(*line)]
         for kind in KINDS:
-            records = [it for it in ledger if it.line == line and it.kind == kind]
+            records = [record for record in ledger if record.line == line and record.kind == kind]
             row.append(f"{len(records):,}{_moved(records)}" if records else "")
         rows.append(row)
     return rows
@@ -120,10 +120,10 @@ def _by_line(ledger: Ledger) -> list[list[str]]:
 def _in_words(ledger: Ledger) -> list[str]:
     """The records in words; neighbours of one kind and line together."""
     lines = []
-    for (kind, line, way), group in groupby(ledger, lambda it: (it.kind, it.line, it.direction)):
+    for (kind, line, way), group in groupby(ledger, lambda r: (r.kind, r.line, r.direction)):
         records = list(group)
         start = words.duration(_since(ledger, records[0].start))
-        counts = Counter(it.name for it in records).items()
+        counts = Counter(record.name for record in records).items()
         names = ", ".join(name if n == 1 else f"{n:,} times {name}" for name, n in counts)
         moved = f", {way}{_moved(records)}" if way else ""
         lines.append(f"at {start}: {kind} {names}{moved} ({words.code_line(*line)})")

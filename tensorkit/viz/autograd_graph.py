@@ -105,7 +105,7 @@ def order(root: Tensor) -> list[Any]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            stack.extend((it, False) for it in reversed(_inputs_of(node)))
+            stack.extend((source, False) for source in reversed(_inputs_of(node)))
     return done
 
 
@@ -117,9 +117,9 @@ def read(root: Tensor) -> list[Vertex]:
     for node in nodes:
         kind = "leaf" if is_tensor(node) else node.name().rpartition(":")[2]
         tensor = node if is_tensor(node) else None
-        inputs = [numbers[id(it)] for it in _inputs_of(node)]
+        inputs = [numbers[id(source)] for source in _inputs_of(node)]
         vertices.append(Vertex(node, inputs, kind, tensor=tensor))
-    kept = [("", it.value) for vertex in vertices for it in vertex.saved if is_tensor(it.value)]
+    kept = [("", s.value) for vertex in vertices for s in vertex.saved if is_tensor(s.value)]
     for name, x in reversed([*words.named_tensors(), ("", root), *kept]):  # the first name wins
         number = numbers.get(id(x if x.is_leaf else x.grad_fn)) if x.requires_grad else None
         if number is not None:
@@ -142,13 +142,13 @@ def saved_by(node: Any) -> list[Saved]:
             value = error
         if keep != "shape" or not node.rule.is_part:  # of a part the index says it already
             found.append(Saved(NAMES.get(keep, keep), value))
-    return sorted(found, key=lambda it: it.name)
+    return sorted(found, key=lambda saved: saved.name)
 
 
 def errors(root: Tensor) -> list[AutogradError]:
     """The errors that saved values behind ``root`` raise: freed, or changed since; newest first."""
-    kept = (it.value for node in reversed(order(root)) for it in saved_by(node))
-    return [it for it in kept if isinstance(it, AutogradError)]
+    kept = (saved.value for node in reversed(order(root)) for saved in saved_by(node))
+    return [value for value in kept if isinstance(value, AutogradError)]
 
 
 class Group(NamedTuple):
@@ -162,7 +162,7 @@ def fold(vertices: list[Vertex]) -> list[Group]:
     """Groups that hold each vertex once, in an order in which inputs come first."""
     if len(vertices) <= MOST_DRAWN:
         return [Group([number]) for number in range(len(vertices))]
-    operations = [number for number, it in enumerate(vertices) if not it.is_leaf]
+    operations = [number for number, vertex in enumerate(vertices) if not vertex.is_leaf]
     folded = _with_leaves(vertices, _repeated_blocks(vertices, operations))
     if len(folded) <= MOST_DRAWN:
         return folded
@@ -174,7 +174,7 @@ def fold(vertices: list[Vertex]) -> list[Group]:
 
 def _repeated_blocks(vertices: list[Vertex], operations: list[int]) -> list[Group]:
     """The operations, with each block that follows itself at least twice as one group."""
-    labels = [(vertices[it].kind, vertices[it].form) for it in operations]
+    labels = [(vertices[number].kind, vertices[number].form) for number in operations]
 
     def repeats(start: int, block: int) -> int:
         parts = (labels[at : at + block] for at in range(start, len(labels), block))
@@ -197,7 +197,7 @@ def _with_leaves(vertices: list[Vertex], groups: list[Group]) -> list[Group]:
     leaves, placed = [], set[int]()
     for group in groups:
         is_folded = len(group.members) > 1
-        for source in (it for member in [*group.members] for it in vertices[member].inputs):
+        for source in (source for member in [*group.members] for source in vertices[member].inputs):
             if vertices[source].is_leaf and source not in placed:
                 placed.add(source)
                 group.members.append(source) if is_folded else leaves.append(Group([source]))
@@ -206,7 +206,7 @@ def _with_leaves(vertices: list[Vertex], groups: list[Group]) -> list[Group]:
 
 def edges(vertices: list[Vertex], groups: list[Group]) -> list[tuple[int, int]]:
     """The edges between groups: (from, to), each once if something is folded."""
-    group_of = {it: number for number, group in enumerate(groups) for it in group.members}
+    group_of = {member: number for number, group in enumerate(groups) for member in group.members}
     ends = [
         (group_of[source], group_of[number])
         for number, vertex in enumerate(vertices)

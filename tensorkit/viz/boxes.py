@@ -51,13 +51,13 @@ class Box:
     @property
     def text(self) -> list[str]:
         """The heading and the lines, as long as they may be."""
-        return [words.shortened(it, MOST_CHARACTERS) for it in (self.title, *self.lines) if it]
+        return [words.shortened(t, MOST_CHARACTERS) for t in (self.title, *self.lines) if t]
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height that its text needs."""
         title, *lines = self.text
-        widths = [text_width(it, SIZE - 1) for it in lines]
+        widths = [text_width(line, SIZE - 1) for line in lines]
         width = max([text_width(title, SIZE, bold=True), *widths])
         return width + 2 * PAD, LINE * (1 + len(lines)) + 1.2 * PAD
 
@@ -65,7 +65,7 @@ class Box:
 def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge]) -> None:
     """Draw boxes from top to bottom with an arrow for each edge."""
     has_dot = shutil.which("dot") and os.environ.get("TENSORKIT_DOT") != "0"
-    positions, routes = (_layout_of_dot if has_dot else layout)([it.size for it in boxes], edges)
+    positions, routes = (_layout_of_dot if has_dot else layout)([box.size for box in boxes], edges)
     left, top = MARGIN, canvas.top
     for route in routes:
         first, *others = [(left + x, top + y) for x, y in route]
@@ -90,7 +90,7 @@ def key(canvas: Canvas, boxes: list[Box], meanings: dict[str, str]) -> None:
     """Write in a row below what the grounds of the boxes mean."""
     left, y = MARGIN, canvas.low + 28
     used = {box.ground for box in boxes}
-    for ground, meaning in ((it, meanings[it]) for it in meanings if it in used):
+    for ground, meaning in ((ground, meanings[ground]) for ground in meanings if ground in used):
         canvas.rect(left, y - 11, 20, 14, ground, SOFT, **_OUTLINES[ground])
         left = canvas.text(left + 26, y, meaning, 11.5, SOFT) + 20
 
@@ -112,10 +112,10 @@ def _layout_of_dot(sizes: list[Point], edges: list[Edge]) -> Layout:
         pairs = zip(map(float, numbers[0::2]), map(float, numbers[1::2]), strict=True)
         return [(x * INCH, (float(total) - y) * INCH) for x, y in pairs]
 
-    middles = [points(it[2:4])[0] for it in lines if it[0] == "node"]
+    middles = [points(line[2:4])[0] for line in lines if line[0] == "node"]
     positions = [(x, y - height / 2) for (x, y), (_, height) in zip(middles, sizes, strict=True)]
     routes: dict[Edge, list[list[Point]]] = defaultdict(list)
-    for _, upper, lower, n, *numbers in (it for it in lines if it[0] == "edge"):
+    for _, upper, lower, n, *numbers in (line for line in lines if line[0] == "edge"):
         routes[int(upper), int(lower)].append(points(numbers[: 2 * int(n)]))
     return positions, [routes[edge].pop() for edge in edges]
 
@@ -125,7 +125,7 @@ def layout(sizes: list[Point], edges: list[Edge]) -> Layout:
     above_last = [0] * len(sizes)  # rows between a box and the last one
     for upper, lower in sorted(edges, reverse=True):
         above_last[upper] = max(above_last[upper], above_last[lower] + 1)
-    row_of = [max(above_last) - it for it in above_last]
+    row_of = [max(above_last) - above for above in above_last]
     widths = [width for width, _ in sizes]
     heights = [height for _, height in sizes]
     chains = []  # the boxes of each edge, invisible ones in the rows between
@@ -139,19 +139,19 @@ def layout(sizes: list[Point], edges: list[Edge]) -> Layout:
     for box in range(len(widths)):
         rows[row_of[box]].append(box)
     centres = _centres(rows, widths, chains)
-    row_heights = [max(heights[it] for it in row) for row in rows]
+    row_heights = [max(heights[box] for box in row) for row in rows]
     tops = [sum(row_heights[:row]) + row * ROW_GAP for row in row_of]
     routes, n_drawn = [], Counter[Edge]()
     for edge, chain in zip(edges, chains, strict=True):
         # h * h takes h twice: two arrows beside each other
         aside = 14 * (n_drawn[edge] - (edges.count(edge) - 1) / 2)
         n_drawn[edge] += 1
-        first, *between, last = [(centres[it] + aside, tops[it], it) for it in chain]
+        first, *between, last = [(centres[box] + aside, tops[box], box) for box in chain]
         points = [(first[0], first[1] + heights[first[2]])]
         for x, y, bend in between:
             points += [(x, y), (x, y + row_heights[row_of[bend]])]
         routes.append(_route([*points, last[:2]]))
-    return [(centres[it], tops[it]) for it in range(len(sizes))], routes
+    return [(centres[box], tops[box]) for box in range(len(sizes))], routes
 
 
 def _route(points: list[Point]) -> list[Point]:
@@ -178,12 +178,12 @@ def _centres(
             wanted = {}
             for box in row:
                 near = first[box] or second[box] or [box]
-                wanted[box] = sum(centres[it] for it in near) / len(near)
+                wanted[box] = sum(centres[box] for box in near) / len(near)
             if turn < N_SORTS:
                 row.sort(key=wanted.__getitem__)
-            middles = _apart([wanted[it] for it in row], [widths[it] for it in row])
+            middles = _apart([wanted[box] for box in row], [widths[box] for box in row])
             centres.update(zip(row, middles, strict=True))
-    left = min(centres[it] - widths[it] / 2 for it in centres)
+    left = min(centres[box] - widths[box] / 2 for box in centres)
     return {box: centre - left for box, centre in centres.items()}
 
 

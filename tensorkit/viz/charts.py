@@ -76,7 +76,7 @@ class Chart:
         figure.set_layout_engine("none")  # everything stays where it is now
         # text has the font of the picture, which ends in one that every machine has
         svg = svg.replace(" font-family: 'DejaVu Sans';", "")
-        svg = _PLACES.sub(lambda it: _DECIMALS.sub(_rounded, it[0]), svg)
+        svg = _PLACES.sub(lambda match: _DECIMALS.sub(_rounded, match[0]), svg)
         # matplotlib's names of shapes are random; these follow from their order and the text
         for number, name in enumerate(dict.fromkeys(_NAME.findall(svg))):
             own = hashlib.sha256(f"{number} {salt}".encode()).hexdigest()
@@ -106,13 +106,13 @@ def chart(
     """
     width, height = size
     bold, soft = {"size": 14, "weight": "bold"}, {"size": 12, "color": SOFT}
-    above = [(it, bold) for it in wrap_text(legible(title), (width - 100) // 8)]
-    above += [(it, soft) for it in wrap_text(note, round((width - 40) / 6.4)) if it]
+    above = [(line, bold) for line in wrap_text(legible(title), (width - 100) // 8)]
+    above += [(line, soft) for line in wrap_text(note, round((width - 40) / 6.4)) if line]
     top = 14 + 19 * len(above)
     total = round(top + height + 16 * len(lines) + MARGIN)
-    texts = [(30.0 + 19 * n, *it) for n, it in enumerate(above)]
+    texts = [(30.0 + 19 * n, *line) for n, line in enumerate(above)]
     mono = {"size": 11, "family": "DejaVu Sans Mono"}
-    texts += [(top + height + 16 * (n + 0.9), it, mono) for n, it in enumerate(lines)]
+    texts += [(top + height + 16 * (n + 0.9), line, mono) for n, line in enumerate(lines)]
     with _style():
         figure = library("matplotlib.figure").Figure((width / 72, total / 72), layout="constrained")
         figure.patch.set_visible(False)

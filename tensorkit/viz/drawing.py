@@ -68,7 +68,7 @@ def _character_width(character: str) -> float:
 def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
     """How wide ``text`` is drawn, in pixels."""
     if mono:
-        return 0.602 * size * sum(1 + (_character_width(it) == 1.0) for it in text)
+        return 0.602 * size * sum(1 + (_character_width(character) == 1.0) for character in text)
     return size * sum(map(_character_width, text)) * (1.1 if bold else 1.0)
 
 

@@ -109,14 +109,14 @@ class Explanation(Picture):
         repairs: Sequence[Repair] = (),
         picture: Picture | None = None,
     ) -> None:
-        self.repairs = [it.code for it in repairs]
-        lines = [legible(it) for it in sentences]
+        self.repairs = [repair.code for repair in repairs]
+        lines = [legible(text) for text in sentences]
         paragraphs = [f"<strong>{escape(title)}</strong>", *map(escape, filter(None, lines))]
-        html = [re.sub("`(.*?)`", r"<code>\1</code>", f"<p>{it}</p>") for it in paragraphs]
+        html = [re.sub("`(.*?)`", r"<code>\1</code>", f"<p>{text}</p>") for text in paragraphs]
         items = [f"<li>{escape(effect)}:<pre>{escape(code)}</pre></li>" for code, effect in repairs]
         html += [f"<ol>{''.join(items)}</ol>"] if items else []
         for number, (code, effect) in enumerate(repairs, start=1):
-            lines += [f"{number}. {effect}:", *(f"     {it}" for it in code.splitlines())]
+            lines += [f"{number}. {effect}:", *(f"     {line}" for line in code.splitlines())]
         canvas = Canvas(title)
         drawn = [part for line in lines for part in wrap_text(line, 98)]
         canvas.lines(MARGIN, canvas.top + 4, drawn, 12.5, INK)

@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 def time_unit(seconds: float) -> tuple[str, float]:
     """The unit in which a time is at least 1, and how many of it are a second."""
     units = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
-    return next((it for it in units if seconds * it[1] >= 1), ("ns", 1e9))
+    return next((unit for unit in units if seconds * unit[1] >= 1), ("ns", 1e9))
 
 
 def form(x: Any) -> str:
@@ -73,7 +73,7 @@ def values(x: Tensor) -> str:
     n_nan, n_inf = int(np.isnan(array).sum()), int(np.isinf(array).sum())
     facts = [f"{n} {word}" for n, word in ((n_nan, "nan"), (n_inf, "inf")) if n]
     if finite.size:
-        low, high, mean = (number(float(it(finite))) for it in (np.min, np.max, np.mean))
+        low, high, mean = (number(float(f(finite))) for f in (np.min, np.max, np.mean))
         facts.insert(0, f"all {low}" if low == high else f"{low} … {high}, mean {mean}")
     return ", ".join(facts)
 
@@ -98,8 +98,8 @@ def shown(size: int, most: int, wanted: Sequence[int] = ()) -> list[int | None]:
     if size <= most:
         return list(range(size))
     found: list[int | None] = []
-    for it in sorted([*dict.fromkeys([0, size - 1, *wanted, *range(most)])][: most - 1]):
-        found += [None, it] if found and it - 1 != found[-1] else [it]
+    for index in sorted([*dict.fromkeys([0, size - 1, *wanted, *range(most)])][: most - 1]):
+        found += [None, index] if found and index - 1 != found[-1] else [index]
     return found
 
 
@@ -163,7 +163,7 @@ def named_values() -> dict[str, Any]:
     """What has a name in the user's code: in the first frame outside of tensorkit."""
     frame = call_stack.of_user(sys._getframe(1))
     known = {**frame.f_globals, **frame.f_locals}
-    return {name: it for name, it in known.items() if name.isidentifier() and name[0] != "_"}
+    return {name: value for name, value in known.items() if name.isidentifier() and name[0] != "_"}
 
 
 def named_tensors() -> list[tuple[str, Tensor]]:
@@ -176,7 +176,7 @@ def named_tensors() -> list[tuple[str, Tensor]]:
     found = [pair for pair in known.items() if is_tensor(pair[1])]
     for name, value in known.items():
         if hasattr(type(value), "named_parameters"):
-            found += [(_as_code(f"{name}.{it}"), x) for it, x in value.named_parameters()]
+            found += [(_as_code(f"{name}.{path}"), x) for path, x in value.named_parameters()]
     return found
 
 

@@ -2,11 +2,13 @@
 
 import ast
 import functools
+import math
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tensorkit as tk
@@ -218,13 +220,20 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
         assert name not in tk.__all__
         assert hasattr(torch, name) or hasattr(torch.Tensor, name), name
     for name in absent._OF_PARTS:
-        parts = [("nn", "functional"), ("nn",), ("nn", "Module"), ("nn", "init"), ("optim",)]
+        parts = [
+            ("linalg",),
+            ("nn", "functional"),
+            ("nn",),
+            ("nn", "Module"),
+            ("nn", "init"),
+            ("optim",),
+        ]
         parts += [("cuda",), ("autograd",), ("autograd", "functional"), ("utils", "data")]
         theirs, ours = (
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)
         )
-        assert any(theirs), name
+        assert any(theirs) or hasattr(torch.autograd.function.FunctionCtx, name), name
         assert not any(ours), name
 
 
@@ -233,6 +242,30 @@ def test_what_is_advised_instead_of_a_missing_name_exists():
         for owner, *names in re.findall(r"\b(tk|x)\.(\w+)(?:\.([A-Z]\w+))?", advice):
             start: object = tk if owner == "tk" else tk.ones(2, 2)
             functools.reduce(getattr, filter(None, names), start)
+
+
+CALLS = """
+    lerp(x, y, 0.3); diff(x); inner(x, y); dist(x, y); cdist(m, y[None]); erfc(x); exp2(x); frac(x)
+    fmod(x, y); sgn(x); fix(x); logaddexp(x, y); atan2(y, x); bucketize(x, edges); isin(x, y)
+    take(x, index); argwhere(x); rsqrt(x); expm1(x); log2(x); tan(x); asin(x); acos(x); sinh(x)
+    cosh(x); trace(m)
+"""
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("call", re.findall(r"\w+\(.*?\)", CALLS))
+def test_what_is_advised_instead_of_a_missing_function_gives_the_same(call):
+    torch, name = _torch(), call.partition("(")[0]
+
+    def values(m):
+        x, y, index = m.tensor([0.5, -0.25, 0.75]), m.tensor([0.25, 0.5, 1.0]), m.tensor([2, 0])
+        given = {"x": x, "y": y, "m": m.stack((x, y)), "index": index, "edges": y, "weight": 0.3}
+        return {**given, "tk": tk, "torch": torch, "numpy": np, "math": math}
+
+    own = values(tk)
+    own["x"] = own["m"] if name in ("cdist", "trace") else own["x"]
+    theirs = eval(f"torch.{call}", values(torch))
+    assert np.allclose(eval(absent._INSTEAD[name], own), theirs, equal_nan=True)
 
 
 @pytest.mark.rest
