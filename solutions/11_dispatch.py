@@ -487,7 +487,7 @@ print(tk.autograd.gradcheck(double, x))
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import dispatch_layers, explain
 
-explain.source(dispatch_layers._computed)
+explain.source(dispatch_layers._promotion, dispatch_layers._device)
 
 # %% [markdown]
 # **A question.** The kernel is looked up after promotion. Would it be right to look it up before?

@@ -85,7 +85,7 @@ def without_guard(x, out, n):
 try:
     without_guard[3, 4](x, out, 10)
 except RuntimeError as error:
-    print(type(error).__name__, "at element", error.element >= 10)
+    print(type(error).__name__, "at element", error.element[0] >= 10)
 
 # %% exercise="one-thread-each"
 
@@ -579,15 +579,15 @@ if my_relu(tk.ones(1, device="cuda")) is not None:  # once it is written
 # %% [markdown]
 # ## In tensorkit
 #
-# The simulated device runs the text of your function. An argument that is a tensor is an object
-# whose `[i]` checks the bounds and notes the access; a barrier is a `yield`. So a block is a list
-# of generators, and each phase asks every one of them to go on.
+# The simulated device runs your function with two changes. In place of each `x[i]` stands a call
+# that checks the bounds and notes the access; in place of a barrier stands a `yield`. So a block is
+# a dictionary of generators, and each phase asks every one of them to go on.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
 from tensorkit.cuda import kernel_run
 
-explain.source(kernel_run.Memory.__getitem__, kernel_run.Run._block)
+explain.source(kernel_run.Memory.at, kernel_run.run_block)
 
 # %% [markdown]
 # **A question.** All threads of a phase run before any thread of the next one. How can the device

@@ -31,12 +31,12 @@ _asarray = np.asarray
 def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The operation on arguments of all kinds, or the refusal.
 
-    All operations on a GPU come here, views and writes in place aside.
+    Every call of ``@op`` on a GPU comes here.
     """
-    if options or definition.options or len(args) != definition.tensors:
+    if options or definition.variadic or len(args) != definition.tensors:
         values = definition.bind(args, options)
     else:
-        values = dict(zip(definition.inputs, args, strict=True))
+        values = {**definition.defaults, **dict(zip(definition.inputs, args, strict=True))}
     tensors = [values[name] for name in definition.inputs]
     others: list[Any] = []
     for name in definition.options:
@@ -52,7 +52,8 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     else:
         tensors = list(together(*tensors))
         values.update(zip(definition.inputs, tensors, strict=True))
-        found = _computed(definition, values, tensors, others, named, trace)
+        arrays = _promotion(definition, values, tensors, trace)
+        found = _device(definition, arrays, others, named, trace)
     trace.result = finish(definition, found, (*tensors, *others), named)
     return trace.result
 
@@ -100,35 +101,38 @@ def computes_on_tensors() -> bool:
     return bool(state.modes or registered) or is_overridden
 
 
-def _computed(
-    definition: Definition,
-    values: dict[str, Any],
-    tensors: list[Any],
-    others: list[Any],
-    named: dict[str, Any],
-    trace: Trace,
-) -> Any:
-    """What the kernel gives: the layers of promotion and device."""
-    backend = next(x for x in tensors if isinstance(x, TensorBase)).device.backend
-    dtype = None
-    if definition.promote or definition.to_floating:
-        arrays, dtype = promoted(tensors, definition.to_floating)
-        shape = explainer.broadcast_or_refuse(definition, values, dtype)
-        for at, x in enumerate(tensors):
-            if isinstance(x, TensorBase) and x.shape != shape:
-                arrays[at] = backend.xp.broadcast_to(arrays[at], shape)
-    else:
+def _promotion(
+    definition: Definition, values: dict[str, Any], tensors: list[Any], trace: Trace
+) -> list[Any]:
+    """The operands as arrays: where the operation promotes, of one dtype and one shape."""
+    trace.device = next(x for x in tensors if isinstance(x, TensorBase)).device
+    if not (definition.promote or definition.to_floating):
         explainer.refuse(definition, values)
-        arrays = [None if x is None else x._array for x in tensors]
-    kernel = find_kernel(definition.kernels, definition.name, backend.kind)
-    trace.dtype, trace.device, trace.kernel = dtype, backend.device, kernel
-    kernel = partial(kernel, backend.xp)
+        return [None if x is None else x._array for x in tensors]
+    arrays, trace.dtype = promoted(tensors, definition.to_floating)
+    shape = explainer.broadcast_or_refuse(definition, values, trace.dtype)
+    for at, x in enumerate(tensors):
+        if isinstance(x, TensorBase) and x.shape != shape:
+            arrays[at] = trace.device.backend.xp.broadcast_to(arrays[at], shape)
+    return arrays
+
+
+def _device(
+    definition: Definition, arrays: list[Any], others: list[Any], named: Any, trace: Trace
+) -> Any:
+    """What the kernel for the device gives; with default options it may be the library's ufunc."""
+    xp = trace.device.backend.xp
+    trace.kernel = find_kernel(definition.kernels, definition.name, trace.device.type)
+    is_own = trace.kernel is definition.forward
     try:
+        if is_own and definition.ufunc and named == definition.defaults:
+            return without_warnings(getattr(xp, definition.ufunc), *arrays)
+        kernel = partial(trace.kernel, xp)
         return without_warnings(_counted_as_vector, definition, kernel, arrays, others, named)
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:
-        if kernel.func is not definition.forward:  # an error of the user's kernel
+        if not is_own:  # an error of the user's kernel
             raise
         raise explainer.in_words(definition, error) from None
 

@@ -1,7 +1,7 @@
 """``tk.library``: kernels and operations of your own.
 
 A *kernel* is the function that computes an operation on one kind of device; an operation's table
-(``tensorkit.dispatch.find_kernel``) has one for each kind, or a default for those without.
+(``tensorkit.dispatch_layers.find_kernel``) has one for each kind, or a default for those without.
 
 Kernels work below autograd and below modes: what they call is not recorded. They are given
 contiguous tensors on one device, of operations element by element also in one dtype and one shape,

@@ -455,10 +455,12 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
     source = textwrap.dedent(inspect.getsource(function))
     definition = ast.parse(source).body[0]
     assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
-    lines = source.splitlines()
-    last_of_head = definition.body[0].lineno - 1
+    lines, first = source.splitlines(), definition.body[0]
+    # a decorator stands above the line of its definition
+    decorators = getattr(first, "decorator_list", [])
+    last_of_head = min(it.lineno for it in (first, *decorators)) - 1
     if ast.get_docstring(definition) is not None:
-        last_of_head = definition.body[0].end_lineno or last_of_head
+        last_of_head = first.end_lineno or last_of_head
     return "\n".join(lines[:last_of_head]), textwrap.dedent("\n".join(lines[last_of_head:]))
 
 

@@ -1,9 +1,10 @@
 """The source of a kernel: what may stand in it, and what each device is given instead.
 
-A kernel is written once. ``Source`` refuses what cupyx.jit or the simulated device does not
-understand, with the line and what to write instead. The simulated device runs the same function, in
-which a barrier is a ``yield``; a GPU is given ``for_cupy``, which cupyx.jit.rawkernel compiles
-(docs.cupy.dev, Custom kernels, JIT kernel definition).
+A kernel is written once. ``_Walk`` goes over its tree and refuses what cupyx.jit or the simulated
+device does not understand, with the line and what to write instead. On the way it makes what a
+thread of the simulated device runs: a generator, in which a barrier is a ``yield``, and each access
+to memory a call that says its *site*, the place in the text. ``_ForCupy`` makes of that what
+cupyx.jit.rawkernel compiles (docs.cupy.dev, Custom kernels, JIT kernel definition).
 """
 
 import ast
@@ -11,20 +12,21 @@ import builtins
 import inspect
 import math
 import textwrap
-from collections.abc import Iterator
+from copy import deepcopy
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tensorkit.dtypes import DType
 from tensorkit.errors import KernelError
 
 MOST_SHARED = 48 * 1024
+LOAD, STORE, ATOMIC = 1, 2, 4
 _MATH = {getattr(math, name): name for name in ("exp", "log", "sqrt", "sin", "cos", "tanh")}
 _FUNCTIONS = {*_MATH, abs, max, min, int, float}
 _KNOWN = f"max, min, abs, int, float, math.{', math.'.join(_MATH.values())}"
 _UNDERSTOOD = """
-    FunctionDef arg Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
-    Call Subscript Attribute Constant Tuple Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr
+    Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
+    Call Subscript Attribute Constant Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr
     BitAnd BitXor USub Not Invert And Or Eq NotEq Lt LtE Gt GtE
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
@@ -36,6 +38,8 @@ _INSTEAD = {  # what learners write, and what to write instead
     "ListComp": ("a thread has no lists", "for j in range(n):"),
     "JoinedStr": ("a thread has no texts", "out[i] = value, and look at out afterwards"),
     "Slice": ("a thread works on single elements", "for j in range(n):"),
+    "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
+    "Tuple": ("a thread has no tuples", "a name for each value"),
     "Try": ("a thread catches no exceptions", "if i < n:"),
     "AnnAssign": ("a kernel has no annotations", "total = 0.0"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
@@ -43,23 +47,16 @@ _INSTEAD = {  # what learners write, and what to write instead
 
 
 class Word:
-    """One of CUDA's words. On the simulated device ``now`` is what it does for a thread."""
-
-    x: int
-    y: int
+    """One of CUDA's words, which has a meaning within a kernel only."""
 
     def __init__(self, name: str, example: str) -> None:
-        self.name, self.example, self.now = name, example, self._misplaced
+        self.name, self.example = name, example
 
-    def __call__(self, *args: Any) -> Any:
-        return self.now(*args)
-
-    def __getattr__(self, name: str) -> Any:  # x and y are there while a kernel runs
-        return self._misplaced() if name in ("x", "y") else object.__getattribute__(self, name)
-
-    def _misplaced(self, *_: Any) -> Any:
+    def __call__(self, *_: Any) -> Any:
         first = f"cuda.{self.name} has a meaning within a kernel only"
         raise KernelError(first, repair=f"@cuda.kernel above the function with {self.example}")
+
+    x = y = property(__call__)
 
 
 threadIdx, blockIdx, blockDim, gridDim = POSITIONS = tuple(
@@ -71,16 +68,24 @@ shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
 WORDS = (*POSITIONS, grid, syncthreads, atomic_add)
 
-
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
+
+
+class Site(NamedTuple):
+    """A place in the text where memory is accessed: its line, the array, LOAD, STORE or ATOMIC."""
+
+    line: int
+    array: str
+    kind: int
 
 
 class Source:
     """What is known of a kernel from its text; KernelError for what cannot be compiled.
 
-    ``arrays`` are the parameters that are tensors, with the number of their dimensions; of them
-    some are ``read``, ``written``, ``added`` to. ``shared`` holds shape and NumPy dtype of each
-    shared array, and the line that makes it.
+    ``arrays`` are the parameters that are tensors, with the number of their dimensions; ``shared``
+    holds shape and NumPy dtype of each shared array; ``sites`` are all accesses. ``thread`` is what
+    a thread runs on the simulated device: it is called with the parameters, the shared arrays and
+    the four positions, and gives the line of each barrier, 0 at the end.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -89,50 +94,42 @@ class Source:
         try:
             lines, self.first = inspect.getsourcelines(function)
             self.lines = textwrap.dedent("".join(lines)).splitlines()
-            self.tree = self.parsed()
+            tree: Any = ast.parse("\n".join(self.lines))
         except (OSError, TypeError, SyntaxError, IndexError):
             first = f"The text of kernel {self.name} is not found"
             repair = "def it in a cell of a notebook or in a file, with @cuda.kernel above"
             raise KernelError(first, repair=repair) from None
-        found = self.tree.body[0]
-        nodes: list[Any] = [it for it in ast.walk(self.tree) if hasattr(it, "lineno")]
-        self.parameters = [each.arg for each in found.args.args]
+        self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
+        nodes: list[Any] = [*ast.walk(self.tree)]
         names = [it for it in nodes if isinstance(it, ast.Name)]
+        self.parameters = [it.arg for it in self.tree.args.args]
         self.used = {it.id for it in names}
         self.locals = {it.id for it in names if isinstance(it.ctx, ast.Store)}
+        # a program to be completed is refused when it is launched
         self.gaps = [it for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
-        self.shared: dict[str, tuple[tuple[int, ...], Any, int]] = {}
-        self.arrays: dict[str, int] = {}
-        self.read, self.written, self.added = set[str](), set[str](), set[str]()
-        self.has_barriers = any(self.calls(it, syncthreads) for it in nodes)
+        self.sites, self.arrays = list[Site](), dict[str, int]()
+        self.shared: dict[str, tuple[tuple[int, ...], Any]] = {}
         for node in nodes:
-            self._note_element(node)
-        fine: set[Any] = {*self.gaps}  # a program to be completed: refused when it is launched
-        for node in nodes:  # those further inside come later
-            if node not in fine:
-                for what, repair in self._faults(node, fine):
-                    self.refuse(node, what, repair)
-        if sum(math.prod(it) * t.itemsize for it, t, _ in self.shared.values()) > MOST_SHARED:
-            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
-            self.refuse(found, what, "a smaller tile")
-        self.thread = self._simulated(function)
+            match node:
+                case ast.Subscript(value=ast.Name(id=name), slice=index):
+                    self._note_array(node, name, index)
+                case ast.Call(args=[ast.Name(id=name), index, _]) if self.calls(node, atomic_add):
+                    self._note_array(node, name, index)
+        self.simulated = _Walk(self).changed(deepcopy(self.tree))
+        namespace, module = dict(self.known), ast.Module([self.simulated], [])
+        exec(compile(module, self.file, "exec"), namespace)
+        self.thread = namespace[self.name]
 
-    def parsed(self) -> Any:
-        """The tree of the function, without decorators and docstring."""
-        tree: Any = ast.increment_lineno(ast.parse("\n".join(self.lines)), self.first - 1)
-        found = tree.body[0]
-        if ast.get_docstring(found) is not None:
-            found.body = found.body[1:] or [ast.copy_location(ast.Pass(), found)]
-        found.decorator_list = []
-        return tree
+    def _note_array(self, node: Any, name: str, index: ast.expr) -> None:
+        n = len(_parts(index))
+        is_other = name in self.parameters and self.arrays.setdefault(name, n) != n
+        if is_other or n > 2:
+            what = f"{name} is indexed in two ways" if n < 3 else "an index has two parts"
+            self.refuse(node, what, f"{name}[i], or {name}[i, j]")
 
-    def _simulated(self, function: FunctionType) -> Any:
-        """What a thread runs: the function, or a generator that yields at barriers."""
-        names = dict(self.known)
-        if not self.has_barriers:
-            return FunctionType(function.__code__, names, self.name, None, function.__closure__)
-        exec(compile(_Barriers(self).changed(), self.file, "exec"), names)
-        return names[self.name]
+    def touched(self, kinds: int) -> set[str]:
+        """The arrays with an access of one of these kinds."""
+        return {it.array for it in self.sites if it.kind & kinds}
 
     def value(self, node: Any) -> Any:
         """A number, function, module or word that is meant outside of the kernel; else None."""
@@ -156,206 +153,284 @@ class Source:
         first = f"Kernel {self.name} cannot be compiled: {what}"
         raise KernelError(first, self.at(node.lineno), repair=repair, line=node.lineno)
 
-    def _note_element(self, node: Any) -> None:
-        match node:
-            case ast.Subscript(value=ast.Name(id=name)):
-                used = [self.written if isinstance(node.ctx, ast.Store) else self.read]
-                index = node.slice
-            case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name), slice=index)):
-                used = [self.read]
-            case ast.Call(args=[ast.Name(id=name), index, _]) if self.calls(node, atomic_add):
-                used = [self.read, self.written, self.added]
-            case _:
-                return
-        if name in self.parameters:
-            n_dims = len(index.elts) if isinstance(index, ast.Tuple) else 1
-            if self.arrays.setdefault(name, n_dims) != n_dims or n_dims > 2:
-                what = f"{name} is indexed in two ways" if n_dims < 3 else "an index has two parts"
-                self.refuse(node, what, f"{name}[i], or {name}[i, j]")
-            for each in used:
-                each.add(name)
+    def check_types(self, is_float: dict[str, bool]) -> None:
+        """KernelError for a name or an element of integers that is given a float.
 
-    def _faults(self, node: Any, fine: set[Any]) -> Iterator[tuple[str, str]]:  # noqa: C901
-        """What is wrong with this node, and what to write instead; ``fine``: no need to look."""
-        text = "" if hasattr(node, "body") else ast.unparse(node)
-        arrays = {*self.arrays, *self.shared}
-        for each in (node, getattr(node, "op", node), *getattr(node, "ops", ())):
-            kind = type(each).__name__
-            if kind not in _UNDERSTOOD.split():
-                default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
-                yield _INSTEAD.get(kind, default)
-        match node:
-            case ast.FunctionDef():
-                if node is not self.tree.body[0]:
-                    yield "there is no function within a kernel", "its lines in this place"
-                if len(self.parameters) < len([*ast.iter_child_nodes(node.args)]):
-                    yield "its parameters have no defaults and no *", f"def {self.name}(x, out, n):"
-            case ast.Assign(targets=[ast.Name(id=name)], value=call) if self.calls(call, shared):
-                if node not in self.tree.body[0].body or not self._makes_shared(name, call):
-                    yield "shared() has constant sizes, a dtype, and no if or loop", _SHARED
-                fine |= {*ast.walk(node)}
-            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(), ast.Name()])]) if self.calls(
-                node.value, grid
-            ) and text.endswith("(2)"):
-                fine |= {*ast.walk(node)}
-            case ast.Assign(targets=[ast.Tuple()] | [_, _, *_]):
-                yield "one name is assigned at a time", "a line for each name"
-            case ast.Name(ctx=ast.Store()) if node.id in (*self.parameters, *arrays):
-                yield f"{text} keeps its value", f"another name: own_{text} = ..."
-            case ast.Expr(value=ast.Call(args=args)):
-                if self.calls(node.value, syncthreads) and not args:
-                    fine |= {*ast.walk(node)}
-            case ast.Expr() if node.value not in self.gaps:
-                yield "this line computes a value and keeps it nowhere", f"out[i] = {text}"
-            case ast.For(target=ast.Name(), iter=ast.Call(func=range_), orelse=[]) if (
-                self.value(range_) is range
-            ):
-                fine |= {node.iter, range_}
-            case ast.For() | ast.While(orelse=[_, *_]):
-                yield "a loop goes over a range and has no else", "for j in range(n):"
-            case ast.Subscript(value=ast.Name(id=name)) if name in arrays:
-                fine |= {node.value, *_pair_of(node.slice)}
-            case ast.Subscript():
-                what = f"{ast.unparse(node.value)} is no tensor among the arguments"
-                yield f"{what} and no shared array", "x[i] of an argument x"
-            case ast.Compare(ops=[_, _, *_]):
-                a, b, c = map(ast.unparse, (node.left, *node.comparators[:2]))
-                yield "one comparison at a time", f"{a} <= {b} and {b} < {c}"
-            case ast.Constant() if type(node.value) not in (int, float, bool):
-                yield "a kernel computes with numbers", "out[i] = value"
-            case ast.Tuple():
-                yield "a thread has no tuples", "a name for each value"
-            case ast.Attribute() if self.value(node.value) in POSITIONS and node.attr in ("x", "y"):
-                fine |= {*ast.walk(node)}
-            case ast.Call():
-                yield from self._wrong_call(node, ast.unparse(node.func), fine)
-            case ast.Name() | ast.Attribute():
-                yield from self._wrong_name(node, text, arrays)
-                fine |= {*ast.walk(node)}
+        ``is_float`` tells it of the arguments. A compiled name keeps the type that it begins with;
+        here it would change.
+        """
+        known = is_float | {name: dtype.kind == "f" for name, (_, dtype) in self.shared.items()}
 
-    def _makes_shared(self, name: str, call: Any) -> bool:
-        try:
-            shape = eval(ast.unparse(call.args[0]), dict(self.known))
-            shape, dtype = shape if type(shape) is tuple else (shape,), self.value(call.args[1])
-            self.shared[name] = shape, dtype.numpy, call.lineno
-        except Exception:
-            return False
-        is_shape = len(shape) in (1, 2) and all(type(it) is int and it > 0 for it in shape)
-        return is_shape and isinstance(dtype, DType) and not (call.args[2:] or call.keywords)
+        def floats(node: Any) -> bool:
+            if isinstance(node, (ast.Subscript, ast.Name)):
+                name = ast.unparse(node).partition("[")[0]
+                return known.get(name, type(self.value(node)) is float)
+            if isinstance(node, ast.Compare) or self.calls(node, int):
+                return False
+            is_float = isinstance(node, ast.Div) or self.calls(node, float)
+            is_float |= isinstance(node, ast.Constant) and type(node.value) is float
+            return is_float or any(map(floats, ast.iter_child_nodes(node)))
 
-    def _wrong_call(self, node: ast.Call, name: str, fine: set[Any]) -> Iterator[tuple[str, str]]:
-        function = self.value(node.func)
-        if function is atomic_add and len(node.args) == 3 and not node.keywords:
-            index = node.args[1]
-            fine |= {node.args[0], *_pair_of(index)}
-            if ast.unparse(node.args[0]) not in (*self.arrays, *self.shared):
-                yield f"{ast.unparse(node.args[0])} is no array", atomic_add.example
-        elif isinstance(function, Word):
-            if function is not grid or not ast.unparse(node).endswith("(1)"):
-                yield f"cuda.{function.name} is not used like this", function.example
-        elif name == self.name:
-            yield "a kernel does not call itself", "while i < n:"
-        elif function is print:
-            yield "a thread cannot print", "out[i] = value, and print(out) after the launch"
-        elif not callable(function) or function not in _FUNCTIONS or node.keywords:
-            yield f"{name}() is no function that both devices have", _KNOWN
-        fine |= {*ast.walk(node.func)}
-
-    def _wrong_name(self, node: Any, text: str, arrays: set[str]) -> Iterator[tuple[str, str]]:
-        value = self.value(node)
-        if text in arrays:
-            yield f"{text} is an array, and a thread works on its elements", f"{text}[i]"
-        elif isinstance(value, Word):
-            yield f"cuda.{value.name} stands here without its use", value.example
-        elif text not in (*self.parameters, *self.locals) and type(value) not in (int, float, bool):
-            what = f"{text} is no number and no argument"
-            yield what, f"def {self.name}(..., {text.rpartition('.')[2]}):"
+        for node in ast.walk(self.tree):  # in the order of the text, but blocks after other lines
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and not self.calls(node.value, shared):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                name, value = ast.unparse(target).partition("[")[0], floats(node.value)
+                value |= isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)
+                if known.setdefault(name, value) is False and value:
+                    what = f"{name} holds integers, and this line gives it a float"
+                    self.refuse(node, what, f"int(...); or begin with a float: {name} = 0.0")
 
     def for_cupy(self) -> str:
         """The text of the function with the names ``jit``, ``cupy`` and ``numpy`` around it."""
-        return ast.unparse(_ForCupy(self).changed()) + "\n"
+        tree = _ForCupy(self).visit(deepcopy(self.simulated))
+        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-def _pair_of(index: ast.expr) -> list[ast.expr]:
-    return [index] if isinstance(index, ast.Tuple) else []
+def _parts(index: ast.expr) -> list[ast.expr]:
+    return index.elts if isinstance(index, ast.Tuple) else [index]
 
 
-class _Changed(ast.NodeTransformer):
+def _expression(text: str) -> Any:
+    """The tree of a text; it gets the place of what it stands for."""
+    tree = ast.parse(text, mode="eval").body
+    for node in ast.walk(tree):
+        for name in node._attributes:
+            del vars(node)[name]
+    return tree
+
+
+class _Walk(ast.NodeTransformer):
+    """What may stand in a kernel, and what a thread of the simulated device runs for it.
+
+    There positions are parameters, and arrays have the methods of ``kernel_run.Memory``.
+    """
+
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.refuse, self.value, self.calls = source.refuse, source.value, source.calls
 
-    def changed(self) -> Any:
-        """The changed tree of the kernel."""
-        return ast.fix_missing_locations(self.visit(self.source.parsed()))
+    def visit(self, node: Any) -> Any:
+        """What stands for this node; KernelError for one of an unknown kind."""
+        is_code = isinstance(node, (ast.stmt, ast.expr))
+        for each in (node, getattr(node, "op", node), *getattr(node, "ops", ())) * is_code:
+            kind = type(each).__name__
+            if kind not in _UNDERSTOOD.split():
+                default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
+                self.refuse(node, *_INSTEAD.get(kind, default))
+        found = super().visit(node)
+        return ast.copy_location(found, node) if is_code and isinstance(found, ast.AST) else found
 
+    # Statements
 
-class _Barriers(_Changed):
-    """``cuda.syncthreads()`` becomes ``yield`` with the line."""
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        is_barrier = self.source.calls(node, syncthreads)
-        found = ast.Yield(ast.Constant(node.lineno)) if is_barrier else node
-        return ast.copy_location(found, node)
-
-
-class _ForCupy(_Changed):
-    """What cupyx.jit understands: its threadIdx has no sign, its shared arrays one dimension."""
+    def changed(self, node: Any) -> Any:
+        """The function, as a generator."""
+        if len(node.args.args) < len([*ast.iter_child_nodes(node.args)]):
+            repair = f"def {self.source.name}(x, out, n):"
+            self.refuse(node, "its parameters have no defaults and no *", repair)
+        self.body, shared = node.body, self.source.shared
+        begin = 0 if ast.get_docstring(node) is None else 1
+        statements = [self.visit(it) for it in node.body[begin:]]
+        if sum(math.prod(it) * dtype.itemsize for it, dtype in shared.values()) > MOST_SHARED:
+            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
+            self.refuse(node, what, "a smaller tile")
+        names = *shared, *(f"_{it.name}" for it in POSITIONS)
+        node.args.kwonlyargs = [ast.arg(it) for it in names]
+        node.args.kw_defaults = [None] * len(names)
+        node.body = [*statements, ast.Expr(ast.Yield(ast.Constant(0)))]
+        node.decorator_list = []
+        return ast.fix_missing_locations(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         target, value = node.targets[0], node.value
-        if isinstance(target, ast.Tuple):
-            column, row = target.elts
-            return [ast.Assign([column], _index("x")), ast.Assign([row], _index("y"))]
-        if self.source.calls(value, shared):
-            shape, dtype, _ = self.source.shared[ast.unparse(target)]
-            made = f"jit.shared_memory(numpy.{dtype.name}, {math.prod(shape)})"
-            return ast.Assign(node.targets, _expression(made))
-        if isinstance(value, ast.Constant) and type(value.value) is int:
-            node.value = _expression(f"numpy.int64({value.value})")
+        if self.calls(value, shared) and isinstance(value, ast.Call):
+            return self._shared(node, ast.unparse(target), value)
+        if self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
+            names = ast.Tuple([self._target(it) for it in _parts(target)], ast.Store())
+            return ast.Assign([names], ast.Tuple([_index("x"), _index("y")], ast.Load()))
+        if len(node.targets) > 1 or isinstance(target, ast.Tuple):
+            self.refuse(node, "one name is assigned at a time", "a line for each name")
+        if isinstance(target, ast.Subscript):
+            return self._store(target, self.visit(value))
+        return ast.Assign([self._target(target)], self.visit(value))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if isinstance(node.target, ast.Subscript):
+            before = self._access("load", LOAD, deepcopy(node.target))
+            return self._store(node.target, ast.BinOp(before, node.op, self.visit(node.value)))
+        return ast.AugAssign(self._target(node.target), node.op, self.visit(node.value))
+
+    def _target(self, node: Any) -> Any:
+        """A name that may be assigned."""
+        text = ast.unparse(node)
+        if text in (*self.source.parameters, *self.source.shared):
+            self.refuse(node, f"{text} keeps its value", f"another name: own_{text} = ...")
+        return node
+
+    def _store(self, target: Any, value: Any) -> Any:
+        return ast.Expr(self._access("store", STORE, target, value))
+
+    def _shared(self, node: Any, name: str, call: ast.Call) -> Any:
+        try:
+            shape = eval(ast.unparse(call.args[0]), dict(self.source.known))
+            shape, dtype = shape if type(shape) is tuple else (shape,), self.value(call.args[1])
+            is_fine = len(shape) in (1, 2) and all(type(it) is int and it > 0 for it in shape)
+            self._target(node.targets[0])
+            self.source.shared[name] = shape, dtype.numpy
+        except (AttributeError, IndexError, NameError, TypeError, ValueError):
+            is_fine = False
+        if not is_fine or node not in self.body or call.args[2:] or call.keywords:
+            self.refuse(node, "shared() has constant sizes, a dtype, and no if or loop", _SHARED)
+        return ast.Pass()
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        text = ast.unparse(node)
+        if text.endswith("()") and self.calls(node.value, syncthreads):
+            return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
+        if not isinstance(node.value, ast.Call) and text != "...":
+            what = "this line computes a value and keeps it nowhere"
+            self.refuse(node, what, f"out[i] = {text}")
         return self.generic_visit(node)
 
+    def visit_For(self, node: ast.For) -> Any:
+        is_range = self.calls(node.iter, range) and isinstance(node.target, ast.Name)
+        if not is_range or node.orelse:
+            self.refuse(node, "a loop goes over a range and has no else", "for j in range(n):")
+        self._target(node.target)
+        arguments: Any = node.iter
+        arguments.args = [self.visit(it) for it in arguments.args]
+        node.body = [self.visit(it) for it in node.body]
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        if node.orelse:
+            self.refuse(node, "a loop goes over a range and has no else", "for j in range(n):")
+        return self.generic_visit(node)
+
+    # Expressions
+
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        self.generic_visit(node)
-        shape = self.source.shared.get(ast.unparse(node.value), ((),))[0]
-        if len(shape) == 2 and isinstance(node.slice, ast.Tuple):
-            row, column = map(ast.unparse, node.slice.elts)
-            node.slice = _expression(f"({row}) * {shape[1]} + ({column})")
+        return self._access("load", LOAD, node)
+
+    def _access(self, method: str, kind: int, node: Any, *value: Any) -> Any:
+        name, index = ast.unparse(node.value), [self.visit(it) for it in _parts(node.slice)]
+        if name not in (*self.source.arrays, *self.source.shared):
+            what = f"{name} is no tensor among the arguments and no shared array"
+            self.refuse(node, what, "x[i] of an argument x")
+        self.source.sites.append(Site(node.lineno, name, kind))
+        site = ast.Constant(len(self.source.sites) - 1)
+        return ast.Call(_expression(f"{name}.{method}"), [site, *value, *index], [])
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) > 1:
+            a, b, c = map(ast.unparse, (node.left, *node.comparators[:2]))
+            self.refuse(node, "one comparison at a time", f"{a} <= {b} and {b} < {c}")
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        if node.value is not ... and type(node.value) not in (int, float, bool):
+            self.refuse(node, "a kernel computes with numbers", "out[i] = value")
         return node
 
     def visit_Attribute(self, node: Any) -> Any:
-        word = self.source.value(node.value)
-        if word in POSITIONS:
-            return _expression(f"numpy.int64(jit.{word.name}.{node.attr})")
+        word = self.value(node.value)
+        if word in POSITIONS and node.attr in ("x", "y"):
+            return _expression(f"_{word.name}.{node.attr}")
         return self.visit_Name(node)
 
     def visit_Name(self, node: Any) -> Any:
-        value = self.source.value(node)
+        text, value = ast.unparse(node), self.value(node)
+        if text in (*self.source.arrays, *self.source.shared):
+            what = f"{text} is an array, and a thread works on its elements"
+            self.refuse(node, what, f"{text}[i]")
         if isinstance(value, Word):
-            return _expression(f"jit.{value.name}")
+            self.refuse(node, f"cuda.{value.name} stands here without its use", value.example)
         if type(value) in (int, float, bool):
             return ast.Constant(value)
-        is_called = callable(value) and value in {*_MATH, abs}
-        return _expression(f"cupy.{_MATH.get(value, 'abs')}") if is_called else node
+        if text not in (*self.source.parameters, *self.source.locals):
+            repair = f"def {self.source.name}(..., {text.rpartition('.')[2]}):"
+            self.refuse(node, f"{text} is no number and no argument", repair)
+        return node
 
     def visit_Call(self, node: ast.Call) -> Any:
-        function = self.source.value(node.func)
-        if function is grid:
+        name, function = ast.unparse(node.func), self.value(node.func)
+        if function is atomic_add and len(node.args) == 3 and not node.keywords:
+            array, index, value = node.args
+            element = ast.copy_location(ast.Subscript(array, index, ast.Load()), node)
+            return self._access("add", ATOMIC, element, self.visit(value))
+        if function is grid and ast.unparse(node).endswith("(1)"):
             return _index("x")
-        if function is atomic_add:
-            place = self.visit(ast.Subscript(node.args[0], node.args[1], ast.Load()))
-            node.args = [place.value, place.slice, node.args[2]]
-        self.generic_visit(node)
-        if function is range:
-            node.args = [_expression(f"numpy.int64({ast.unparse(it)})") for it in node.args]
+        if isinstance(function, Word):
+            self.refuse(node, f"cuda.{function.name} is not used like this", function.example)
+        if name == self.source.name:
+            self.refuse(node, "a kernel does not call itself", "while i < n:")
+        if function is print:
+            repair = "out[i] = value, and print(out) after the launch"
+            self.refuse(node, "a thread cannot print", repair)
+        if not callable(function) or function not in _FUNCTIONS or node.keywords:
+            self.refuse(node, f"{name}() is no function that both devices have", _KNOWN)
+        node.args = [self.visit(it) for it in node.args]
         return node
 
 
-def _index(axis: str) -> ast.expr:
-    block, size, thread = (
-        f"numpy.int64(jit.{it}.{axis})" for it in ("blockIdx", "blockDim", "threadIdx")
-    )
-    return _expression(f"{block} * {size} + {thread}")
+def _index(axis: str) -> Any:
+    """The number of a thread among all along an axis."""
+    return _expression(f"_blockIdx.{axis} * _blockDim.{axis} + _threadIdx.{axis}")
 
 
-def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+class _ForCupy(ast.NodeTransformer):
+    """What cupyx.jit understands: its threadIdx has no sign, its shared arrays one dimension."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.args.kwonlyargs, node.args.kw_defaults, node.body = [], [], node.body[:-1]
+        made = (
+            f"{name} = jit.shared_memory(numpy.{dtype.name}, {math.prod(shape)})"
+            for name, (shape, dtype) in self.source.shared.items()
+        )
+        body = [*ast.parse("\n".join(made)).body, *map(self.visit, node.body)]
+        node.body = [part for it in body for part in (it if isinstance(it, list) else [it])]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        target, value = node.targets[0], self.visit(node.value)
+        if isinstance(target, ast.Tuple):
+            pairs = zip(target.elts, value.elts, strict=True)
+            return [ast.Assign([name], it) for name, it in pairs]
+        is_whole = isinstance(value, ast.Constant) and type(value.value) is int
+        return ast.Assign([target], _int64(value) if is_whole else value)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        found = self.visit(node.value)
+        return found if isinstance(found, ast.Assign) else ast.Expr(found)
+
+    def visit_Yield(self, node: ast.Yield) -> Any:
+        return _expression("jit.syncthreads()")
+
+    def visit_Attribute(self, node: Any) -> Any:
+        is_position = isinstance(node.value, ast.Name) and node.value.id.startswith("_")
+        return _expression(f"numpy.int64(jit.{ast.unparse(node)[1:]})") if is_position else node
+
+    def visit_Call(self, node: Any) -> Any:
+        function = self.source.value(node.func)
+        node.args = [self.visit(it) for it in node.args]
+        if function is range:
+            node.args = [*map(_int64, node.args)]
+        if function in (*_MATH, abs):
+            node.func = _expression(f"cupy.{_MATH.get(function, 'abs')}")
+        if function is not None:
+            return node
+        name, method, (_, *parts) = node.func.value.id, node.func.attr, node.args
+        value: Any = None if method == "load" else parts.pop(0)
+        texts, (shape, _) = [*map(ast.unparse, parts)], self.source.shared.get(name, ((), None))
+        if len(shape) == len(texts) == 2:
+            texts = [f"({texts[0]}) * {shape[1]} + ({texts[1]})"]
+        place = _expression(f"{name}[{', '.join(texts)}]")
+        if method == "add":
+            return ast.Call(_expression("jit.atomic_add"), [place.value, place.slice, value], [])
+        return ast.Assign([place], value) if method == "store" else place
+
+
+def _int64(node: ast.expr) -> Any:
+    return _expression(f"numpy.int64({ast.unparse(node)})")

@@ -5,11 +5,9 @@ The simulated device runs every thread (``kernel_run``) and counts what the memo
 launch. What may stand in a kernel is the same for both (``kernel_source``).
 """
 
-import ast
 import importlib
 import linecache
 import sys
-import threading
 from functools import update_wrapper
 from typing import Any, NamedTuple, NoReturn
 
@@ -19,8 +17,9 @@ from tensorkit import call_stack
 from tensorkit.autograd.inplace import check_write, written
 from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
-from tensorkit.cuda.kernel_run import Run
-from tensorkit.cuda.kernel_source import WORDS, Source, shared
+from tensorkit.cuda.kernel_run import run
+from tensorkit.cuda.kernel_source import ATOMIC, STORE, WORDS, Source
+from tensorkit.cuda.kernel_source import shared as shared
 from tensorkit.devices import as_device
 from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
 from tensorkit.errstate import without_warnings
@@ -30,7 +29,6 @@ threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add = WORDS
 MOST_THREADS = 1024
 _DTYPES = {"float32", "int32", "int64", "bool"}  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
-_ONE_AT_A_TIME = threading.Lock()  # what threadIdx means is the same for all
 
 
 class Launch(NamedTuple):
@@ -78,7 +76,8 @@ class Kernel:
     def __getitem__(self, sizes: Any) -> Any:
         if type(sizes) is not tuple or len(sizes) != 2:
             self._refuse_sizes(TypeError, "two sizes stand in the brackets")
-        blocks, threads = (it if type(it) is tuple and len(it) == 2 else (it, 1) for it in sizes)
+        pairs = (it if type(it) is tuple and len(it) == 2 else (it, 1) for it in sizes)
+        blocks, threads = (Pair(*it) for it in pairs)
         for size in (*blocks, *threads):
             if type(size) is not int:
                 self._refuse_sizes(TypeError, f"{size!r} is no integer and no pair of integers")
@@ -113,20 +112,19 @@ class Kernel:
         arrays = {it: given[it]._array for it in wanted if it in source.arrays}
         numbers = {it: value for it, value in given.items() if type(value) in _NUMBERS}
         kinds = {it: array.dtype.kind == "f" for it, array in arrays.items()}
-        _check_types(source, kinds | {it: type(value) is float for it, value in numbers.items()})
+        source.check_types(kinds | {it: type(value) is float for it, value in numbers.items()})
         log = None
         if backend.is_simulated:
-            starts = _starts({it: given[it] for it in arrays})
             hosts = {it: array._host for it, array in arrays.items()}
-            with _ONE_AT_A_TIME:
-                run = Run(source, blocks, threads, hosts, starts)
-                log = without_warnings(run.run, dict.fromkeys(wanted) | numbers, initial_seed())
+            others = {it: given[it] for it in wanted if it not in arrays}
+            launched = source, blocks, threads, hosts, _starts({it: given[it] for it in arrays})
+            log = without_warnings(run, *launched, others, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
             self._compiled = self._compiled or _compiled(source)
             values = {it: _NUMBERS[type(value)](value) for it, value in numbers.items()} | arrays
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
-        for parameter in source.written:
+        for parameter in source.touched(STORE | ATOMIC) - source.shared.keys():
             written(given[parameter], name)
         user = call_stack.of_user(caller)
         line = user.f_code.co_filename, user.f_lineno
@@ -173,7 +171,7 @@ def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
 def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     """Raise unless this can be the value of a parameter."""
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
-    is_tensor, adds = isinstance(value, TensorBase), parameter in source.added
+    is_tensor, adds = isinstance(value, TensorBase), parameter in source.touched(ATOMIC)
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.used:
             repair = f"{parameter}.item()" if is_tensor else "int or float"
@@ -192,50 +190,19 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     if value._array.ndim != n_dims:
         what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
         _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
-    if parameter in source.written and check_write(value):
+    if parameter in source.touched(STORE | ATOMIC) and check_write(value):
         what = f"{name} requires grad, and autograd does not see what a kernel writes"
         _refuse(TypeError, what, f"{parameter}.detach()")
 
 
-def _check_types(source: Source, is_float: dict[str, bool]) -> None:
-    """KernelError for a name or an element of integers that is given a float.
-
-    A compiled name keeps the type that it begins with; here it would change.
-    """
-    known = is_float | {name: dtype.kind == "f" for name, (_, dtype, _) in source.shared.items()}
-
-    def floats(node: Any) -> bool:
-        if isinstance(node, (ast.Subscript, ast.Name)):
-            name = ast.unparse(node).partition("[")[0]
-            return known.get(name, type(source.value(node)) is float)
-        if isinstance(node, ast.Compare) or source.calls(node, int):
-            return False
-        is_float = isinstance(node, ast.Div) or source.calls(node, float)
-        is_float |= isinstance(node, ast.Constant) and type(node.value) is float
-        return is_float or any(map(floats, ast.iter_child_nodes(node)))
-
-    for node in ast.walk(source.tree):  # in the order of the text, but blocks after other lines
-        if isinstance(node, (ast.Assign, ast.AugAssign)) and not source.calls(node.value, shared):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            name, value = ast.unparse(target).partition("[")[0], floats(node.value)
-            value |= isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)
-            if known.setdefault(name, value) is False and value:
-                what = f"{name} holds integers, and this line gives it a float"
-                source.refuse(node, what, f"int(...); or begin with a float: {name} = 0.0")
-
-
 def _starts(tensors: dict[str, Any]) -> dict[str, int]:
-    """Addresses of the first elements, as if each storage began at a multiple of 256 bytes."""
+    """Addresses of the first elements, as if the storages lay far from one another."""
     known: dict[int, int] = {}
-    end = 0
-    for each in map(storage_of, tensors.values()):
-        if each.data_ptr() not in known:
-            known[each.data_ptr()] = end
-            end += -(-max(each.nbytes(), 1) // 256) * 256
-    return {
-        name: known[storage_of(it).data_ptr()] + it.storage_offset() * it._array.itemsize
-        for name, it in tensors.items()
-    }
+    starts = {}
+    for name, x in tensors.items():
+        number = known.setdefault(storage_of(x).data_ptr(), len(known))
+        starts[name] = (number << 40) + x.storage_offset() * x._array.itemsize
+    return starts
 
 
 def _compiled(source: Source) -> Any:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorkit.cuda.kernel_log import BANKS, LOAD, PIECE, STORE, WARP, Log
+from tensorkit.cuda.kernel_log import PIECE, WARP, Log
+from tensorkit.cuda.kernel_source import LOAD, STORE
 from tensorkit.cuda.kernels import Launch
 from tensorkit.viz import words
 from tensorkit.viz.drawing import INK, MARGIN, SERIES, SOFT, Canvas
@@ -86,34 +87,32 @@ def kernel(launch: Launch) -> Picture:
 
 
 def _strips(log: Log, rows: Any, most: int) -> Iterator[Strip]:
-    sites = [*log.sites]
-    for site in dict.fromkeys(sorted(rows[2], key=lambda it: (sites[it][0][0], sites[it][2]))):
-        (position, array, kind), own = sites[site], rows[:, rows[2] == site]
+    sites = log.source.sites
+    for number in sorted(np.unique(rows[2]), key=lambda it: (sites[it].line, sites[it].kind)):
+        site, own = sites[number], rows[:, rows[2] == number]
         own = own[:, own[1] // WARP == own[1].min() // WARP]
-        _, first = np.unique(own[1], return_index=True)
-        again = ", the first time" if len(first) < own.shape[1] else ""
-        own = own[:, first]
-        name, host = log.names[array], log.hosts[array]
-        places, n = np.unique(own[4]), words.count(own.shape[1], "thread")
-        if name in log.source.shared:
-            wanted = int(np.bincount(np.unique(places // 4) % BANKS).max())
-            is_good, verdict = wanted == 1, f"{n}, no bank conflict"
-            verdict = verdict if is_good else f"{n} want {wanted} words of one bank"
+        again = ", the first time" if own[5].any() else ""
+        own = own[:, own[5] == 0]
+        host, places, asked = log.hosts[site.array], np.unique(own[4]), int(own[6, 0])
+        n, least = words.count(own.shape[1], "thread"), -(-len(places) * host.itemsize // PIECE)
+        if site.array in log.source.shared:
+            is_good, verdict = asked == 1, f"{n}, no bank conflict"
+            verdict = verdict if is_good else f"{n} want {asked} words of one bank"
         else:
-            found, least = len(np.unique(places // PIECE)), -(-len(places) * host.itemsize // PIECE)
-            is_good, verdict = found == least, f"{words.count(found, 'transaction')} for {n}"
+            is_good, verdict = asked == least, f"{words.count(asked, 'transaction')} for {n}"
             verdict = f"coalesced, {verdict}" if is_good else f"scattered, {verdict}, not {least}"
         cells, before = [], places[0]
         for place in places[:most]:
             mine = own[:, own[4] == place]
             index = ", ".join(str(it) for it in np.unravel_index(mine[3, 0], host.shape))
-            who = f"{mine[1, 0]}" + f" and {mine.shape[1] - 1} more" * (mine.shape[1] > 1)
-            cells.append((f"{name}[{index}]", who, place - before <= host.itemsize))
+            threads = sorted(mine[1])
+            who = f"{threads[0]}" + f" and {len(threads) - 1} more" * (len(threads) > 1)
+            cells.append((f"{site.array}[{index}]", who, place - before <= host.itemsize))
             before = place
         if len(places) > most:
             cells.append(("…", "", True))
-        heading = f"line {position[0]} {_DOES.get(kind, 'adds to')} {name}{again}"
-        yield Strip(position[0], heading, verdict, is_good, cells)
+        heading = f"line {site.line} {_DOES.get(site.kind, 'adds to')} {site.array}{again}"
+        yield Strip(site.line, heading, verdict, is_good, cells)
 
 
 def _draw(canvas: Canvas, strip: Strip, left: float, y: float) -> float:

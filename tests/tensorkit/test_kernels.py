@@ -268,7 +268,7 @@ def test_nothing_is_left_of_a_launch_that_was_interrupted(device, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Memory, "__setitem__", stopped)
+        patched.setattr(Memory, "store", stopped)
         with pytest.raises(KeyboardInterrupt):
             k[1, 8](x, out, 8)
     with pytest.raises(KernelError, match="within a kernel only"):

@@ -25,8 +25,6 @@ WRITTEN = [it for it in EXERCISES if not isinstance(it, Prediction)]
 @pytest.mark.parametrize("draws", [1, pytest.param(200, marks=pytest.mark.rest)])
 @pytest.mark.parametrize("it", EXERCISES, ids=lambda it: it.id)
 def test_the_exercise_is_complete(it, draws):
-    if it.chapter >= "10":  # programs and kernels take a second for each draw
-        draws = min(draws, 20)
     found = faults(it, seeds=range(draws))
     assert not found, "\n".join(found)
 

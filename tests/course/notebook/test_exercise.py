@@ -30,6 +30,10 @@ def test_a_repair_is_released_with_its_fault():
     assert NEGATED.released_source.endswith("    t *= -1\n    return t")
 
 
+def test_a_released_program_begins_with_the_decorator_of_its_first_line():
+    assert '    @tk.library.custom_op("mine::softsign"' in load()["custom-op"].released_source
+
+
 @pytest.mark.parametrize("body", ["pass", "...", '"""Other words."""\n    pass', "pass  # hm"])
 def test_a_stub_with_other_comments_is_not_started(body):
     source = f"def strides_of(shape):\n    {body}\n"
