@@ -7,23 +7,17 @@ each exercise left has a process of its own, in which its own cells run alone.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any
 
+from course.grading import clean
 from course.grading.session import Died, MachineFault, Session, Warm
 from course.notebook import history, matching
 from course.notebook.matching import Cell, Source
 from course.sandbox.wire import Message
 
 MOST_RESTARTS = 3
-MOST_SHOWN = 16 << 20
-"""Characters of all outputs of one submission, as JSON; the learner's side has limits of its own,
-which code that changes that side can lift."""
-MOST_OUTPUTS = 1000
-"""Outputs of one submission; the same holds for these."""
 MOST_TROUBLES = 50
 """Sentences about the cells of one submission."""
 
@@ -39,7 +33,7 @@ class CellRunner:
         """Sentences about cells that were stopped, ended their process or did not run."""
         self.seconds = {"cells": 0.0, "cpu": 0.0}
         self._answers = answers
-        self._left, self._left_outputs = MOST_SHOWN, MOST_OUTPUTS
+        self._room = clean.Room()
         self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
         self._deadline = time.monotonic() + warm.limits.seconds
         self._dead: set[str] = set()
@@ -128,7 +122,8 @@ class CellRunner:
             try:
                 if self._session is None:
                     self._session = self._fresh()
-                cell["outputs"] = self._outputs(self._ask_to_run(self._session, cell))
+                reply = self._ask_to_run(self._session, cell)
+                cell["outputs"] = clean.clean_outputs(reply.get("outputs"), self._room)
             except Died as death:
                 self._mark_dead(cell, death.sentence)
                 error = {"ename": "Ended", "evalue": death.sentence, "traceback": []}
@@ -216,23 +211,6 @@ class CellRunner:
         self._note_reply(cell, reply, limit)
         return reply
 
-    def _outputs(self, reply: Message) -> list[Any]:
-        """What a cell showed, as far as it has the shape of outputs; `clean` makes it harmless."""
-        outputs = reply.get("outputs")
-        if not isinstance(outputs, list):
-            return []
-        self._left_outputs -= len(outputs)
-        is_much = self._left_outputs < 0
-        outputs = (
-            [] if is_much else [_flat(output) for output in outputs if isinstance(output, dict)]
-        )
-        size = len(json.dumps(outputs)) if outputs else 0
-        if is_much or size > self._left:
-            text = "[What this cell showed is left out: all outputs together are too large.]\n"
-            return [{"output_type": "stream", "name": "stdout", "text": text}]
-        self._left -= size
-        return outputs
-
     def _note_reply(self, cell: Cell, reply: Message, limit: float) -> None:
         cpu = reply.get("cpu")
         self.seconds["cpu"] += cpu if type(cpu) is float and 0 <= cpu < limit + 1 else 0.0
@@ -264,15 +242,3 @@ class CellRunner:
         run = history.Run(number, source, cell["id"], error, message[:300], frozenset(names))
         self.runs.append(run)
         cell["execution_count"] = number  # what messages call it
-
-
-def _flat(output: Message) -> Message:
-    """An output without what no notebook has in it: a forged one may be as deep as JSON can be."""
-    kept: Message = {}
-    for name, value in output.items():
-        if isinstance(value, dict):
-            value = {kind: text for kind, text in value.items() if isinstance(text, str)}
-        elif isinstance(value, list):
-            value = [text for text in value if isinstance(text, str)]
-        kept[name] = value
-    return kept

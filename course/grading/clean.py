@@ -165,15 +165,22 @@ def _as_text(source: str) -> str:
     return f"<pre>{shown}{rest}</pre>"
 
 
-def clean_outputs(outputs: list[Any], room: Room | None = None) -> list[Output]:
-    """Outputs of a cell in the shape that notebooks have, with what is known to be harmless."""
+def clean_outputs(outputs: Any, room: Room | None = None) -> list[Output]:
+    """Outputs of a cell in the shape that notebooks have, with what is known to be harmless.
+
+    The first for which there is no room, and all after that, are left out.
+    """
     room = room or Room()
-    cleaned = filter(None, (_clean(output, room) for output in outputs))
-    instead = {"output_type": "stream", "name": "stdout", "text": _TOO_LARGE}
-    return [output if _fits(output, room) else instead for output in cleaned]
+    kept: list[Output] = []
+    for output in outputs if isinstance(outputs, list) else []:
+        if (cleaned := _clean(output, room)) is not None:
+            if not _fits(cleaned, room):
+                return [*kept, {"output_type": "stream", "name": "stdout", "text": _TOO_LARGE}]
+            kept.append(cleaned)
+    return kept
 
 
-_TOO_LARGE = "[This output is not shown: the notebook's outputs are too large for a page.]\n"
+_TOO_LARGE = "[The rest is not shown: the notebook's outputs are too large for a page.]\n"
 
 
 def _fits(output: Output, room: Room) -> bool:

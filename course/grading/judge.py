@@ -129,14 +129,18 @@ def _without_points(source: Source) -> list[Graded]:
     """No points for every check of a notebook that cannot be graded."""
     known = exercise.load(source.chapter)
     found = []
-    for cell in source.released["cells"]:
-        if matching.is_check(cell):
-            definition = _exercise_of(cell, known)
-            title = definition.title if definition else str(matching.grade_id(cell))
-            id = definition.id if definition else str(matching.grade_id(cell))
-            report = Report(id, title, "missing", _points(cell), message="Nothing was graded.")
-            found.append(Graded(str(matching.grade_id(cell)), report))
+    for cell in filter(matching.is_check, source.released["cells"]):
+        definition = _exercise_of(cell, known)
+        report = _no_points(cell, definition, "missing", "Nothing was graded.")
+        found.append(Graded(str(matching.grade_id(cell)), report))
     return found
+
+
+def _no_points(cell: Cell, definition: Exercise | None, status: str, text: str) -> Report:
+    """The report of a check that did not come to an end, or to a beginning."""
+    name = str(matching.grade_id(cell))
+    id, title = (definition.id, definition.title) if definition else (name, name)
+    return Report(id, title, status, _points(cell), message=text)
 
 
 class Judge:
@@ -161,12 +165,12 @@ class Judge:
         runner = self.runner
         if runner.is_over:
             text = "The time for the whole notebook was over before this check."
-            return _stopped(cell, definition, text)
+            return _no_points(cell, definition, "stopped", text)
         was_alone = runner.is_alone
         with runner.session_for(position) as session:
             if session is None:
                 text = "The cells that this exercise needs did not run."
-                return _stopped(cell, definition, text)
+                return _no_points(cell, definition, "stopped", text)
             report, death = self._checked(session, cell, definition)
         if death is None:
             names = self._overwritten() if report.earned < report.possible else []
@@ -211,7 +215,7 @@ class Judge:
         except Exception as problem:  # as in the notebook; the other exercises are checked
             text = f"The answer could not be checked ({type(problem).__name__})."
             session.end()
-            return _stopped(cell, definition, text), text
+            return _no_points(cell, definition, "stopped", text), text
 
     def _checked_by_asserts(self, caller: Caller, cell: Cell) -> Report:
         """A plain check of the instructor's own."""
@@ -231,13 +235,6 @@ class Judge:
                 return None
             report, death = self._checked(session, cell, definition)
         return report if death is None else None
-
-
-def _stopped(cell: Cell, definition: Exercise | None, text: str) -> Report:
-    """The report of a check that did not come to an end."""
-    name = str(matching.grade_id(cell))
-    id, title = (definition.id, definition.title) if definition else (name, name)
-    return Report(id, title, "stopped", _points(cell), message=text)
 
 
 class SessionCheck:

@@ -22,7 +22,7 @@
       "repaired": ["..."],         what intake mended, a sentence each
       "troubles": ["..."],         cells that looped or ended the process, a sentence each
       "autograded": "91d0...",     SHA-256 of the notebook that Formgrader and feedback show
-      "notebook": {"cells": [...], ...}             as executed; its text is the learner's, untamed
+      "notebook": {"cells": [...], ...}             as executed; its code is as it was written
     }
 
 The same submission gives the same bytes. What differs from run to run, the seconds that each step

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import itertools
 import json
 import os
 import re
@@ -249,28 +248,12 @@ def _sweep() -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, however deep it is and whatever modes its folders have.
-
-    Each folder in it is moved to the top before it is looked into: so no path gets long.
-    """
-    waiting, name = [folder], os.urandom(8).hex()
-    for number in itertools.count():
-        if not waiting:
-            break
-        path = waiting.pop()
-        with contextlib.suppress(OSError):
-            path.chmod(0o700)
-            for entry in list(os.scandir(path)):
-                if entry.is_dir(follow_symlinks=False):
-                    Path(entry.path).chmod(0o700)  # to be moved it must be written
-                    beside = folder / f"{name}-{number}-{len(waiting)}"
-                    waiting.append(Path(entry.path).rename(beside))
-                else:
-                    Path(entry.path).unlink()
-            if path != folder:
-                path.rmdir()
-    with contextlib.suppress(OSError):
-        folder.rmdir()
+    """Remove a folder, however deep it is and whatever modes its folders have."""
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(folder)
+    if folder.exists():  # these follow no link, and any depth
+        for program in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+            subprocess.run([*program, folder], stderr=subprocess.DEVNULL, check=False)
 
 
 _ENVIRONMENT = {

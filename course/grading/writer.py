@@ -27,6 +27,7 @@ from traitlets.config import Config
 
 from course.grading import agreement, clean, intake
 from course.grading.result import Graded, Result
+from course.grading.session import remove
 from course.notebook import matching
 from course.notebook.matching import Cell, Source
 from course.shared import files
@@ -138,7 +139,7 @@ class Writer:
             path = beside / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        _remove(folder)
+        remove(folder)  # nbgrader makes its files read-only
         beside.rename(folder)
 
     # the gradebook
@@ -213,7 +214,7 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
             written["source"] = clean.cut_code(cell["source"], room)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
-        written["outputs"] = _outputs(cell, source, is_released, graded, room)
+        written["outputs"] = _outputs(cell, source, is_released, graded)
     elif not is_released:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
         written["source"] = clean.clean_markdown(cell["source"], room)
@@ -221,11 +222,7 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
 
 
 def _outputs(
-    cell: Cell,
-    source: Source,
-    is_released: bool,
-    graded: Mapping[str, Graded],
-    room: clean.Room,
+    cell: Cell, source: Source, is_released: bool, graded: Mapping[str, Graded]
 ) -> list[clean.Output]:
     found = graded.get(str(matching.grade_id(cell)))
     if found is not None:
@@ -243,7 +240,7 @@ def _outputs(
             (cell for cell in source.solved["cells"] if cell["id"] == cell["id"]), {}
         )
         return list(solved.get("outputs", []))
-    return clean.clean_outputs(cell.get("outputs", []), room)
+    return list(cell.get("outputs", []))
 
 
 def _note(result: Result) -> Cell | None:
@@ -261,12 +258,3 @@ def _note(result: Result) -> Cell | None:
 
 def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _remove(folder: Path) -> None:
-    """nbgrader makes its files read-only."""
-    if folder.exists():
-        for path in folder.rglob("*"):
-            if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() else 0o644)
-        shutil.rmtree(folder)

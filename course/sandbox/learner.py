@@ -39,8 +39,6 @@ Reply = tuple[Message, list[Any]]
 
 _MISSING = object()
 PRINTED_LIMIT, MOST_RECORDS = 2000, 10_000
-_GRACE = 0.5
-"""Seconds in which an answer's result must be packed, after its own time is up."""
 
 
 class Learner:
@@ -209,7 +207,6 @@ def _leave(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
 _METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
     "": lambda target, args, options: target(*args, **options),
     "attribute": lambda target, args, options: getattr(target, args[0]),
-    "set": lambda target, args, options: setattr(target, args[0], args[1]),
     "iterate": lambda target, args, options: iter(target),
     "next": lambda target, args, options: next(target),
     "entry": lambda target, args, options: target[args[0]],

@@ -154,10 +154,12 @@ def test_what_is_cut_of_a_text_is_told() -> None:
 
 def test_a_page_has_a_size() -> None:
     room = Room(page=1000, code=20)
-    outputs = [{"output_type": "stream", "name": "stdout", "text": it} for it in ("a", "<" * 900)]
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": it} for it in ("a", "<" * 900, "b")
+    ]
     first, second = clean_outputs(outputs, room)
     assert first["text"] == "a"
-    assert "not shown: the notebook's outputs are too large" in second["text"]
+    assert "The rest is not shown: the notebook's outputs are too large" in second["text"]
     assert cut_code("x = 1", room) == "x = 1"
     assert cut_code("y = 1\n" * 100, room).endswith("the notebook's code is too long for a page.]")
 

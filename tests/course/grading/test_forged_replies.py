@@ -59,7 +59,7 @@ def test_a_message_moves_nothing_in_a_terminal(klass_once: Class) -> None:
 def test_a_forged_output_is_not_deep(klass_once: Class) -> None:
     # the worker reads it, and whoever has a few frames more on the stack cannot
     forge = (
-        "from course.grading import learner, wire\n"
+        "from course.sandbox import learner, wire\n"
         "import json, types\n"
         "deep = '[' * 900 + ']' * 900\n"
         "dumps = lambda it: json.dumps(it).replace('\"deep\"', deep)\n"

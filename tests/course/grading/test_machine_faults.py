@@ -138,7 +138,7 @@ def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
     [
         ({}, "did not say"),
         ({"hello": {"profile": "none"}}, "under the profile none"),
-        ({"hello": {"profile": profiles.LANDLOCK, "limits": {}}}, "it has None"),
+        ({"hello": {"profile": profiles.LANDLOCK, "limits": {}}}, "may be at most None here"),
     ],
 )
 def test_a_process_that_is_not_as_it_should_be_is_refused(said: Any, wrong: str) -> None:

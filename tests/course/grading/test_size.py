@@ -1,0 +1,35 @@
+"""How large grading is: these numbers only ever go down."""
+
+import importlib.util
+from pathlib import Path
+
+COURSE = Path(__file__).parents[3] / "course"
+_spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[2] / "size.py")
+size = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(size)
+
+APART = ("export.py", "comments.py")
+"""What instructors asked for beyond grading."""
+MOST = {"grading": 3660, "sandbox": 1391, "apart": 243, "matching": 279}
+LONGEST = 400
+"""Lines of one file."""
+
+
+def lines(*files):
+    return sum(size.code_lines(file.read_text("utf-8")) for file in files)
+
+
+def test_no_room_of_grading_has_grown():
+    files = [file for file in (COURSE / "grading").rglob("*.py") if file.name not in APART]
+    found = {
+        "grading": lines(*files),
+        "sandbox": lines(*(COURSE / "sandbox").rglob("*.py")),
+        "apart": lines(*(COURSE / "grading" / name for name in APART)),
+        "matching": lines(COURSE / "notebook" / "matching.py"),
+    }
+    assert {room: count for room, count in found.items() if count > MOST[room]} == {}
+
+
+def test_no_file_of_grading_is_longer_than_400_lines():
+    files = [*(COURSE / "grading").rglob("*.py"), *(COURSE / "sandbox").rglob("*.py")]
+    assert {file.name: lines(file) for file in files if lines(file) > LONGEST} == {}
