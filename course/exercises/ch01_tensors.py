@@ -345,8 +345,8 @@ class Checkerboard(Exercise):
         ),
         "whole rows": (
             _whole_rows_and_columns,
-            "You fill whole rows and whole columns, so there are ones where both meet. In rows 1, "
-            "3, 5, ... fill only columns 0, 2, 4, ...: name both in one index.",
+            "Ones fill whole rows or whole columns, and some stand side by side. In rows 1, 3, 5, "
+            "... fill only columns 0, 2, 4, ...: name both in one index.",
         ),
         "two pairs of brackets": (
             _two_brackets,

@@ -366,8 +366,9 @@ class NearestCentre(Exercise):
         x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
         near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
         yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
-        corner = draw.integer(5000, 5099) + tk.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
-        yield case(corner[1:2] + 0.25, corner, label="centres far from 0")
+        # float16 has no number between these, so that its first centre would win
+        corner = 8 * draw.integer(640, 652) + tk.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
+        yield case(corner[2:] - 0.125, corner, label="centres far from 0")
         yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
         halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
         yield case(halves, centres.half(), label="half the memory (float16)")

@@ -135,8 +135,8 @@ class ForgottenZero(Exercise):
     The program below fits a line through 0. Each step should bring the slope closer to the best
     one; instead it goes past it, further each time. Find what is missing and add it.
 
-    **Input:** `x` and `y`, two vectors of the same length; `steps`, how many steps to take;
-    `lr`, the learning rate.
+    **Input:** `x` and `y`, two vectors of the same length with at least one element; `steps`, how
+    many steps to take; `lr`, the learning rate.
 
     **Output:** the slope after these steps, a Python float. In each step the slope moves by minus
     `lr` times the gradient of the mean squared error *at the present slope*.
@@ -909,8 +909,8 @@ class SavedAndChanged(Exercise):
         ),
         "still in place": (
             _still_in_place,
-            "The result of `exp` is still written to, now in another way. Inside `no_grad` and "
-            "with `add_` it is the same memory: make a new tensor, `y = y + 1`.",
+            "The result of `exp` is still written to. Inside `no_grad` and with `add_` it is the "
+            "same memory, and keeping the graph changes nothing. Make a new tensor, `y = y + 1`.",
         ),
         "the 1 inside": (
             _one_inside,
@@ -1035,8 +1035,8 @@ class MicroBatches(Exercise):
     themselves. But the mean over all samples is not the sum of the means of the pieces, and the
     last piece may be smaller. Fill the two gaps.
 
-    **Input:** `x` of shape `[samples, inputs]`, `y` of shape `[samples]`, `w` of shape `[inputs]`,
-    and `size`, the number of samples in a piece.
+    **Input:** `x` of shape `[samples, inputs]`, with at least one sample, `y` of shape `[samples]`,
+    `w` of shape `[inputs]`, and `size`, the number of samples in a piece.
 
     **Output:** the gradient, with respect to `w`, of the mean squared error over all samples,
     computed in pieces.

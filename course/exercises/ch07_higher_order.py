@@ -66,7 +66,7 @@ def _without_the_graph(coefficients: list[float], x: float) -> float:
 class SecondDerivative(Exercise):
     """The second derivative of a polynomial
 
-    **Input:** `coefficients`, a list of floats `[c0, c1, c2, ...]` for the polynomial
+    **Input:** `coefficients`, a list of two or more floats `[c0, c1, c2, ...]` for the polynomial
     $c_0 + c_1 x + c_2 x^2 + \\dots$, and `x`, a float.
 
     **Output:** its second derivative at `x`, a Python float. Let autograd find it, in float64.

@@ -250,8 +250,8 @@ class AnyDevice(Exercise):
     works on every device, without `.cpu()`, `.numpy()` or `.tolist()`: `x` is large, and stays
     where it is.
 
-    **Input:** `x`, a float tensor of any dtype, of shape `[rows, columns]` with at least one row
-    and column, on any device.
+    **Input:** `x`, a float32 or float64 tensor of shape `[rows, columns]` with at least one row and
+    column, on any device.
 
     **Output:** a tensor on the same device, in which column `j` is divided by `j + 1`.
 

@@ -1325,6 +1325,7 @@ class AnotherAnswerEachTime(Exercise):
             _only_no_grad,
             "Two calls still give two answers, so something is random: dropout, because `no_grad` "
             "says nothing to the layers. Call `model.eval()`, after the state is loaded.",
+            r"^(?!(?s:.*)\.eval\(\)(?s:.*)model\(x\))",
         ),
         "only eval": (
             _only_eval,

@@ -30,7 +30,11 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
         return None
     if all(mine.changed for mine, _ in failed):
         return Slip("an argument is changed", "")  # the row of the case says it
-    parts = [_differing(mine.value, right.value) for mine, right in failed]
+    places, parts = [], []
+    for mine, right in failed:
+        place, *part = _differing(mine.value, right.value)
+        places.append(place)
+        parts.append(part)
     if any(mine is None or mine is ... for mine, _ in parts):
         return None
     if all(compare.kind(mine) != compare.kind(right) for mine, right in parts):
@@ -40,20 +44,28 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
     arrays = [(_array(mine), _array(right)) for mine, right in parts]
     for name, holds, sentence in _RELATIONS:
         if all(holds(mine, right) for mine, right in arrays):
-            return Slip(name, f"{sentence}{_cause(name, source)}")
+            words = f"In “{places[0]}”: {sentence}" if places[0] else sentence
+            return Slip(name, f"{words}{_cause(name, source)}")
     return None
 
 
-def _differing(mine: Any, right: Any) -> tuple[Any, Any]:
-    """The only part in which two containers of the same size differ; else both as they are."""
+def _differing(mine: Any, right: Any) -> tuple[str, Any, Any]:
+    """The only part in which two containers of the same size differ; else both as they are.
+
+    In front stands the name of the part, if it has one.
+    """
     if isinstance(mine, dict) and isinstance(right, dict) and mine.keys() == right.keys():
-        pairs = [(mine[key], right[key]) for key in right]
+        parts = [(str(key), mine[key], right[key]) for key in right]
     elif _is_structure(mine) and _is_structure(right) and len(mine) == len(right):
-        pairs = list(zip(mine, right, strict=True))
+        parts = [("", *pair) for pair in zip(mine, right, strict=True)]
     else:
-        return mine, right
-    different = [pair for pair in pairs if compare.difference(*pair) is not None]
-    return _differing(*different[0]) if len(different) == 1 else (mine, right)
+        return "", mine, right
+    different = [part for part in parts if compare.difference(*part[1:]) is not None]
+    if len(different) != 1:
+        return "", mine, right
+    name, one, other = different[0]
+    inner, one, other = _differing(one, other)
+    return name or inner, one, other
 
 
 def _is_structure(value: Any) -> bool:
@@ -64,14 +76,15 @@ def _is_structure(value: Any) -> bool:
 def _is_array(value: Any) -> bool:
     if isinstance(value, tk.Tensor):
         return value.numel() <= MOST
-    numbers = isinstance(value, list | tuple) and all(type(each) in (int, float) for each in value)
-    return numbers or type(value) in (int, float) or isinstance(value, np.ndarray)
+    if isinstance(value, np.ndarray):
+        return value.size <= MOST and value.dtype.kind in "biuf"
+    entries = value if isinstance(value, list | tuple) else [value]
+    return all(type(each) in (int, float) and abs(each) < 2**62 for each in entries)
 
 
 def _array(value: Any) -> np.ndarray:
-    if isinstance(value, tk.Tensor):
-        return value.detach().cpu().numpy()
-    return np.asarray(value)
+    array = value.detach().cpu().numpy() if isinstance(value, tk.Tensor) else np.asarray(value)
+    return array.astype(np.int8) if array.dtype == bool else array
 
 
 def _is_same(mine: np.ndarray, right: np.ndarray) -> bool:
@@ -101,7 +114,7 @@ def _reversed(mine: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _negative(mine: np.ndarray, right: np.ndarray) -> bool:
-    return bool(mine.any()) and mine.dtype != bool and _is_same(-mine, right)
+    return bool(mine.any()) and _is_same(-mine.astype(np.float64), right)
 
 
 def _rounded_down(mine: np.ndarray, right: np.ndarray) -> bool:
@@ -109,15 +122,16 @@ def _rounded_down(mine: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _rounded(mine: np.ndarray, right: np.ndarray) -> bool:
-    digits = range(5)
-    return right.size > 0 and any(_is_same(mine, right.round(digit)) for digit in digits)
+    exact = right.astype(np.float64)
+    return right.size > 0 and any(_is_same(mine, exact.round(digits)) for digits in range(5))
 
 
 def _one_factor(mine: np.ndarray, right: np.ndarray) -> bool:
     if mine.shape != right.shape or mine.size < 2 or not mine.all() or not right.all():
         return False
-    ratios = mine / right
-    return bool(np.allclose(ratios, ratios.flat[0], rtol=1e-3)) and not _is_same(mine, right)
+    ratios = mine.astype(np.float64) / right
+    is_one = bool(np.allclose(ratios, ratios.flat[0], rtol=1e-3))
+    return is_one and float(np.ptp(right)) > 0 and not _is_same(mine, right)
 
 
 def _only(end: int) -> Callable[[np.ndarray, np.ndarray], bool]:
@@ -153,9 +167,9 @@ _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...
     (
         "rounded down",
         _rounded_down,
-        "Your numbers are the expected ones, rounded down to whole numbers.",
+        "The numbers are those expected, rounded down to whole numbers.",
     ),
-    ("rounded", _rounded, "Your numbers are the expected ones, rounded. Return them as they are."),
+    ("rounded", _rounded, "The numbers are those expected, rounded."),
     ("only the first", _only(0), "This is the first entry alone of what is expected."),
     ("only the last", _only(-1), "This is the last entry alone of what is expected."),
     ("the last is missing", _without_last, "The last entry is missing."),
@@ -176,7 +190,7 @@ _CAUSES = {
     },
     "another shape": {
         "keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
-        r"unsqueeze|None": "`unsqueeze` and `None` add a dimension.",
+        r"unsqueeze\(|\[None|None\]": "`unsqueeze` and `None` as an index add a dimension.",
     },
     "a factor": {
         r"\bsum\(": "Is a sum taken where a mean is asked for?",

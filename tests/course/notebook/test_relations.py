@@ -54,3 +54,21 @@ def test_the_cause_is_looked_up_in_the_source():
     pair = (ROWS.double(), ROWS)
     assert "NumPy computes in float64" in named("return tk.from_numpy(np.ones(3))", pair)[1]
     assert "NumPy" not in named("return x", pair)[1]
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        10**400,
+        [2**70, 1],
+        tk.tensor([True, False]),
+        tk.tensor([60000.0, 1.0]).half(),
+        tk.zeros(1).expand(10**12),
+        tk.tensor([200, 1], dtype=tk.uint8),
+        float("nan"),
+    ],
+    ids=["huge", "huge entry", "bool", "half", "expanded", "uint8", "nan"],
+)
+@pytest.mark.parametrize("right", [tk.tensor([3.0, 4.0]).half(), tk.tensor([True, True]), 5])
+def test_no_value_is_too_odd(mine, right):
+    assert isinstance(named("", (mine, right)), tuple)
