@@ -8,6 +8,9 @@ import gc
 from itertools import cycle
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tensorkit import creation
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.viz import words
 from tensorkit.viz.drawing import FAINT, MARGIN, SERIES, SOFT, WHITE, WIDEST, Canvas, text_width
@@ -166,30 +169,18 @@ def _seen(x: Tensor, boxes: list[int]) -> dict[int, str]:
 
     A dimension of stride 0 shows ``:``, because every index along it sees the same box.
     """
-    dims = sorted(range(x.ndim), key=lambda dim: -x.stride(dim))
-    pairs = [(x.shape[dim], x.stride(dim)) for dim in dims]
+    strides, n = x.stride(), x.untyped_storage().nbytes() // x.itemsize
+    sizes = tuple(
+        min(size, 1) if stride == 0 else size for size, stride in zip(x.shape, strides, strict=True)
+    )
+    box_of = creation.arange(n, device="cpu").as_strided(sizes, strides, x.storage_offset()).numpy()
     found = {}
-    for box in boxes if x.numel() else []:
-        index = _index_at(box - x.storage_offset(), pairs)
-        if index is not None:
-            cells = {dim: str(at) for dim, at in zip(dims, index, strict=True)}
-            cells |= {dim: ":" for dim in dims if x.shape[dim] > 1 and not x.stride(dim)}
-            found[box] = ",".join(cells[dim] for dim in sorted(dims)) or "()"
+    for box in boxes:
+        for index in np.argwhere(box_of == box)[:1].tolist():
+            pairs = zip(index, x.shape, strides, strict=True)
+            cells = [":" if size > 1 and not stride else str(at) for at, size, stride in pairs]
+            found[box] = ",".join(cells) or "()"
     return found
-
-
-def _index_at(distance: int, pairs: list[tuple[int, int]]) -> tuple[int, ...] | None:
-    """An index ``distance`` after the first element; ``pairs`` are sizes and strides, falling."""
-    if not pairs:
-        return () if distance == 0 else None
-    (size, stride), *rest = pairs
-    reach = sum((n - 1) * step for n, step in rest)
-    least = max(0, -(-(distance - reach) // stride)) if stride else 0
-    for at in range(least, min(size - 1, distance // stride) + 1 if stride else 1):
-        found = _index_at(distance - at * stride, rest)
-        if found is not None:
-            return (at, *found)
-    return None
 
 
 def _as_text(row: Row) -> str:
