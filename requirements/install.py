@@ -14,6 +14,7 @@ before anything is installed, and says so where Python is too old.
 
 import argparse
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -26,6 +27,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+BEFORE = ROOT / ".venv.before"
+"""Where an environment of another folder is kept until its successor is complete."""
 LOG = VENV / "install.log"
 NOTES = VENV / "installed.json"
 OLDEST = (3, 11)
@@ -40,7 +43,12 @@ USERS = {
 PACKAGES = {"lab": "jupyterlab", "teach": "nh3", "dev": "pytest"}
 """For each user a package that is there where the installation is not damaged."""
 
-AGAIN = "Rename or remove what is there, then use the same command again."
+
+def next_step(problem):
+    """What to do about a file or folder that the system refuses."""
+    if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Put the course into a folder that you may write, then use the same command again."
+    return "Rename or remove what is there, then use the same command again."
 
 
 class Failed(Exception):
@@ -74,16 +82,33 @@ def install(user, newest=False):
     before = read_notes()
     if wanted and is_installed(wanted, before):
         return
-    if not is_usable(before):
-        make_environment(before)
-    # an environment that was there stays what it was until all of this is done
-    if newest:
-        words = "Installing the newest releases of " + USERS[user]
-        step(words, "--upgrade", "--upgrade-strategy", "eager", f".[{user}]")
-    else:
-        step(*locked(user))
+    try:
+        if is_usable(before):  # without digests, so that the next call goes on if this is killed
+            write_notes({"folder": str(ROOT), "is_complete": True, "digests": {}})
+        else:
+            make_environment(before)
+        if newest:
+            words = "Installing the newest releases of " + USERS[user]
+            step(words, "--upgrade", "--upgrade-strategy", "eager", f".[{user}]")
+        else:
+            step(*locked(user))
+    except Failed:  # pip changes nothing before it has everything
+        put_back(before)
+        raise
     step("Installing the course itself", "--no-deps", "--no-build-isolation", "-e", ".")
     write_notes({"folder": str(ROOT), "is_complete": True, "digests": wanted})
+    shutil.rmtree(str(BEFORE), ignore_errors=True)
+
+
+def put_back(before):
+    """After a step that failed: the environment and its notes as they were."""
+    if BEFORE.is_dir():
+        with contextlib.suppress(OSError):
+            shutil.copy(str(LOG), str(BEFORE))
+        shutil.rmtree(str(VENV), ignore_errors=True)
+        BEFORE.rename(VENV)
+    elif before.get("is_complete"):
+        write_notes(before)
 
 
 @contextlib.contextmanager
@@ -110,15 +135,19 @@ def alone():
 
 def locked(user):
     """The words and pip's arguments for one user's packages, in the versions that were tested."""
-    files = [f"requirements/{it}.txt" for it in (user, "build")]
-    count = sum(len(re.findall("(?m)^[a-z]", Path(ROOT, it).read_text())) for it in files)
+    files = [f"requirements/{name}.txt" for name in (user, "build")]
+    count = sum(len(re.findall("(?m)^[a-z]", Path(ROOT, file).read_text())) for file in files)
     words = (
         "Installing {}: {} packages; this takes a minute or two and needs the network "
         "(log: .venv/install.log)"
     )
     # Python compiles a file when it is imported: most never are, which saves 100 MB
     options = ["--no-compile", "--require-hashes"]
-    return [words.format(USERS[user], count), *options, *(w for it in files for w in ("-r", it))]
+    return [
+        words.format(USERS[user], count),
+        *options,
+        *(word for file in files for word in ("-r", file)),
+    ]
 
 
 def check_python():
@@ -140,7 +169,7 @@ def check_python():
 def digests(user):
     """What decides whether an installation is up to date, for a user and those before."""
     shared = [ROOT / "pyproject.toml", ROOT / "requirements" / "build.txt"]
-    shared += sorted(it for it in (ROOT / "course" / "jupyter").glob("*") if it.is_file())
+    shared += sorted(file for file in (ROOT / "course" / "jupyter").glob("*") if file.is_file())
     found = {}
     for name in USERS:
         digest = hashlib.sha256()
@@ -168,8 +197,8 @@ def is_usable(notes, package="pip"):
     if notes and not (notes.get("is_complete") and notes.get("folder") == str(ROOT)):
         return False
     asked = (
-        "import importlib.util as it, sys; "
-        f"sys.exit(sys.version_info < {OLDEST} or it.find_spec('{package}') is None)"
+        "import importlib.util, sys; "
+        f"sys.exit(sys.version_info < {OLDEST} or importlib.util.find_spec('{package}') is None)"
     )
     try:
         done = subprocess.run(
@@ -186,13 +215,17 @@ def make_environment(notes):
     was = "not complete" if notes.get("folder", str(ROOT)) == str(ROOT) else "of another folder"
     say(words + (f", in place of one that is {was}" if VENV.is_dir() else ""))
     try:
+        # it may serve its own folder still, as in a container that sees this one under another name
+        if was == "of another folder" and not VENV.is_symlink() and not BEFORE.exists():
+            VENV.rename(BEFORE)
         if VENV.is_dir():
-            for it in VENV.iterdir():
-                shutil.rmtree(str(it)) if it.is_dir() and not it.is_symlink() else it.unlink()
+            for entry in VENV.iterdir():
+                is_folder = entry.is_dir() and not entry.is_symlink()
+                shutil.rmtree(str(entry)) if is_folder else entry.unlink()
         VENV.mkdir(exist_ok=True)
     except OSError as problem:
         raise Failed(
-            f"The environment cannot be made in {VENV}: {problem.strerror}. {AGAIN}"
+            f"The environment cannot be made in {VENV}: {problem.strerror}. {next_step(problem)}"
         ) from None
     write_notes({"folder": str(ROOT), "is_complete": False})
     done = subprocess.run(
@@ -241,12 +274,14 @@ def explained(output):
         return "The disk is full. Make room (about 500 MB), then use the same command again."
     unreachable = (
         "NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|"
-        "Failed to establish|name resolution|Network is unreachable|Connection (refused|reset)"
+        "Failed to establish|name resolution|Network is unreachable|Connection (refused|reset)|"
+        "SSLError|SSL: |Could not fetch URL|HTTP error 4|Could not find a version that satisfies"
     )
     if re.search(unreachable, output):
         return (
-            "No package index could be reached. This step needs the network once: connect, then "
-            "use the same command again. Later starts need none."
+            "No package index could be reached. This step needs the network once, without a page "
+            "that asks you to log in: connect, then use the same command again. Later starts need "
+            "none. What pip said stands in .venv/install.log."
         )
     if "do not match the hashes" in output.lower().replace("\n", " "):
         return (
@@ -262,7 +297,7 @@ def explained(output):
 
 def last_lines(text):
     """The end of a program's output, indented."""
-    return "\n".join("    " + it for it in text.strip().splitlines()[-6:])
+    return "\n".join("    " + line for line in text.strip().splitlines()[-6:])
 
 
 def read_notes():
@@ -279,7 +314,9 @@ def write_notes(notes):
     try:
         NOTES.write_text(json.dumps(notes, indent=1), encoding="utf-8")
     except OSError as problem:
-        raise Failed(f"{VENV} cannot be written: {problem.strerror}. {AGAIN}") from None
+        raise Failed(
+            f"{VENV} cannot be written: {problem.strerror}. {next_step(problem)}"
+        ) from None
 
 
 def python():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import os
@@ -87,6 +88,25 @@ def test_a_failed_step_leaves_a_complete_environment_as_it_was(
     assert (install.VENV / "their own package").exists()
 
 
+def test_a_change_that_was_killed_is_made_again(
+    install: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install.VENV.mkdir()
+    wanted = install.digests("lab")
+    install.write_notes({"folder": str(install.ROOT), "is_complete": True, "digests": wanted})
+    monkeypatch.setattr(install, "is_usable", lambda notes, package="pip": True)
+    assert install.is_installed(wanted, install.read_notes())
+
+    def killed(words: str, *_: str) -> None:
+        if words == "Installing the course itself":
+            raise SystemExit
+
+    monkeypatch.setattr(install, "step", killed)
+    with pytest.raises(SystemExit):
+        install.install("teach")
+    assert not install.is_installed(wanted, install.read_notes())
+
+
 def test_what_is_installed_is_not_installed_again(
     install: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +151,21 @@ def test_an_unfinished_or_moved_environment_is_made_anew(
     assert not install.is_usable(install.read_notes(), "jupyterlab"), "as in a damaged one"
 
 
+def test_without_a_network_the_environment_of_another_folder_stays(project: Path) -> None:
+    (project / ".venv").mkdir()
+    (project / ".venv" / "installed.json").write_text('{"is_complete": true, "folder": "there"}')
+    (project / ".venv" / "their own package").touch()
+    done = _run(project)
+    assert done.returncode == 1
+    assert "No package index could be reached" in done.stderr
+    assert {file.name for file in (project / ".venv").iterdir()} == {
+        "installed.json",
+        "install.log",
+        "their own package",
+    }
+    assert not (project / ".venv.before").exists()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
 def test_a_second_installation_waits_for_the_first(
     install: ModuleType, capsys: pytest.CaptureFixture[str]
@@ -161,6 +196,15 @@ def test_a_file_in_the_place_of_the_environment_is_said(project: Path) -> None:
     assert (project / ".venv").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.EROFS, "that you may write"), (errno.EEXIST, "Rename or remove")]
+)
+def test_a_folder_that_cannot_be_written_is_said(
+    install: ModuleType, number: int, words: str
+) -> None:
+    assert words in install.next_step(OSError(number, ""))
+
+
 def test_an_old_python_is_refused(install: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
     with pytest.raises(install.Failed, match=r"needs Python 3\.11 or newer; this is Python 3\.10"):
@@ -175,6 +219,7 @@ def test_an_old_python_is_refused(install: ModuleType, monkeypatch: pytest.Monke
             "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE\nREQUIREMENTS",
             "its hash differs",
         ),
+        ("Could not fetch URL ...: There was a problem confirming the ssl", "No package index"),
         ("error: something else", r"    error: something else\nAll of its output"),
     ],
 )
