@@ -307,7 +307,6 @@ class Tensor(Methods):
 
     retains_grad = property(hooks.retains_grad)
     register_hook = hooks.register_hook
-    register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
 
     def detach(self) -> "Tensor":
         """The same memory without the history: a tensor that does not require grad.

@@ -117,6 +117,7 @@ _FAMILIES |= {
     "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
     "operations on whole tensors": "apply_ map_",
+    "x.grad after backward(), or x.register_hook": "register_post_accumulate_grad_hook",
     "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "
     "swapaxes_ swapdims_ as_strided_",
 }

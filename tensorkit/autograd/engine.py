@@ -351,7 +351,7 @@ class _Run:
         return _as_tensor(gradient)
 
     def accumulate(self, leaf: Tensor) -> None:
-        """Add what was found to the ``.grad`` of a leaf, and call the hooks that wait for it."""
+        """Add what was found to the ``.grad`` of a leaf."""
         have = leaf._grad
         if self.create_graph:
             with enable_grad():
@@ -372,8 +372,6 @@ class _Run:
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
                 leaf._grad = base.laid_out(gradient, strides)
-        for hook in list(leaf._hooks.accumulated.values()) if leaf._hooks else ():
-            hook(leaf)
 
     def _owned(self, edge: Any) -> Any:
         """A gradient that was found, copied if anybody else sees its memory."""

@@ -1,7 +1,6 @@
 """What a tensor carries for autograd: requires_grad, ``.grad``, hooks and ``data``.
 
-In the order in which backward calls hooks: those of the tensor, that of ``retain_grad``, and for a
-leaf those that see ``.grad`` when it is complete.
+Backward calls the hooks of a tensor first, then that of ``retain_grad``.
 """
 
 import warnings
@@ -158,22 +157,6 @@ def register_hook(x: Tensor, hook: Callable[..., Any]) -> Handle:
             repair="x.requires_grad_()    # before",
         )
     return Handle(hooks_of(edge).tensor, hook)
-
-
-def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Any], None]) -> Handle:
-    """Call ``hook`` with the leaf ``x`` whenever backward has added to ``x.grad``.
-
-    >>> x = tk.tensor(3., requires_grad=True)
-    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
-    >>> (x * 2).backward()
-    tensor(2.)
-    """
-    if x._node is not LEAF:
-        raise AutogradError(
-            "post accumulate grad hooks cannot be registered on non-leaf tensors",
-            repair="x.register_hook(hook)",
-        )
-    return Handle(hooks_of(x).accumulated, hook)
 
 
 def through_hooks(hooks: Hooks, gradient: Any) -> Any:

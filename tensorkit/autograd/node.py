@@ -131,12 +131,11 @@ def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
 class Hooks:
     """What hangs on a node or a leaf: functions of the user that backward calls."""
 
-    __slots__ = ("accumulated", "line", "retained", "tensor")
+    __slots__ = ("line", "retained", "tensor")
 
     def __init__(self) -> None:
         self.tensor: dict[object, Callable[..., Any]] = {}  # get the gradient, may replace it
         self.retained: Any = None  # a weak reference to the tensor that retains its gradient
-        self.accumulated: dict[object, Callable[..., Any]] = {}  # get the leaf, its .grad complete
         self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
 
 

@@ -23,7 +23,7 @@ from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.comparison import where
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
-from tensorkit.ops.pointwise import by_rows, log, sqrt
+from tensorkit.ops.pointwise import log, sqrt
 from tensorkit.ops.pointwise import relu as _relu
 from tensorkit.ops.pointwise import sigmoid as sigmoid
 from tensorkit.ops.pointwise import tanh as tanh
@@ -126,16 +126,14 @@ def layer_norm(
 def _native_layer_norm(
     xp: Any, input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    def kernel(xp: Any, x: Any, axis: int) -> Any:
-        result = x - total(xp, x, axis, True) / x.shape[-1]
-        result /= xp.sqrt(total(xp, result * result, axis, True) / x.shape[-1] + x.dtype.type(eps))
-        if weight is not None:
-            result *= weight
-        if bias is not None:
-            result += bias
-        return result
-
-    return by_rows(xp, kernel, -1, wide(xp, input)).astype(input.dtype, copy=False)
+    x = wide(xp, input)
+    result = x - total(xp, x, -1, True) / x.shape[-1]
+    result /= xp.sqrt(total(xp, result * result, -1, True) / x.shape[-1] + x.dtype.type(eps))
+    if weight is not None:
+        result *= weight
+    if bias is not None:
+        result += bias
+    return result.astype(input.dtype, copy=False)
 
 
 def _standard(x: Any, eps: float) -> tuple[Any, Any]:

@@ -253,16 +253,13 @@ def logical_xor(xp: Any, input: Any, other: Any) -> Any:
     """
 
 
-@op(elementwise=True)
+@op(ufunc="logical_not")
 def logical_not(xp: Any, input: Any) -> Any:
     """Whether each element is zero.
 
     >>> tk.logical_not(tk.tensor([0., 2.]))
     tensor([ True, False])
     """
-    return (
-        xp.logical_not(input) if input.dtype.kind == "b" else xp.equal(input, 0)
-    )  # which is faster
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

@@ -51,7 +51,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
     """What NumPy makes of an index of integers and slices in one step; None of what has to be read.
 
-    It takes half the time of ``_viewed``, and the mean of the benchmark down by a twentieth.
+    Without it the benchmark's rows x[3], x[3, 2], x[1:3], x[:, 1:3] and x[1:3] with a gradient take
+    1.3 to 2.2 times as long, and the mean of all rows 1.035 times.
     """
     array, kind, rule = x._array, index.__class__, views.SELECT
     if array.__class__ is not _ndarray or not direct_path.is_open:
@@ -360,8 +361,7 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
             written(input, "copy_")
             return input
         source = moved(source, input.device, "copy_")
-    if source is not input:
-        inplace.check_overlap(input, source)
+    inplace.check_overlap(input)
     own, other = tuple(input.shape), tuple(source.shape)
     inplace.check_output_shape(own, layout.broadcast_shapes(own, other))
     return _written(input, source._array, source, "copy", node)

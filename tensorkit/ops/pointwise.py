@@ -1,10 +1,9 @@
-"""Functions of each element: exponentials, roots, angles, rounding, erf; large arrays in blocks.
+"""Functions of each element: exponentials, roots, angles, rounding, erf.
 
 Integers give the default dtype; relu and rounding keep them.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,34 +15,6 @@ from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
 from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.inplace import in_place
-
-_SIZE = 2**15  # elements that stay in the processor's cache from step to step
-
-
-def in_blocks(xp: Any, kernel: Callable[..., Any], x: Any) -> Any:
-    """``kernel(xp, x)``, element by element."""
-    if x.size <= _SIZE or xp.__name__ != "numpy" or not x.flags.c_contiguous:
-        return kernel(xp, x)
-    result = np.empty_like(x)
-    source, target = x.reshape(-1), result.reshape(-1)
-    for start in range(0, x.size, _SIZE):
-        part = slice(start, start + _SIZE)
-        target[part] = kernel(xp, source[part])
-    return result
-
-
-def by_rows(xp: Any, kernel: Callable[..., Any], axis: Any, x: Any) -> Any:
-    """``kernel(xp, x, axis)``, which may reduce ``axis`` to size 1."""
-    last = x.ndim - 1
-    if axis not in (-1, last) or not 0 < x.shape[-1] < _SIZE < x.size or xp is not np:
-        return kernel(xp, x, axis)
-    rows, step = x.reshape(-1, x.shape[-1]), _SIZE // x.shape[-1]
-    begin = kernel(xp, rows[:step], 1)
-    result = np.empty((len(rows), begin.shape[1]), begin.dtype)
-    result[:step] = begin
-    for at in range(step, len(rows), step):
-        result[at : at + step] = kernel(xp, rows[at : at + step], 1)
-    return result.reshape(*x.shape[:-1], -1)
 
 
 @op(ufunc="exp", to_floating=True)
@@ -195,7 +166,7 @@ def relu(xp: Any, input: Any) -> Any:
     if input.dtype.char == "e":  # of which NumPy takes the first of two zeros
         return xp.where(input < 0, input.dtype.type(0), input)
     zero = input.dtype.type(0)
-    if input.size > _SIZE and input.shape[-1] > 64:  # NumPy is five times as fast with arrays
+    if input.size > 2**15 and input.shape[-1] > 64:  # NumPy is five times as fast with arrays
         zero = xp.zeros(input.shape[-1], input.dtype)
     return xp.maximum(zero, input)  # -0. stays, as in PyTorch
 
@@ -337,8 +308,7 @@ def erf(xp: Any, input: Any) -> Any:
     """
     if input.dtype.char == "e":
         return erf.definition.forward(xp, input.astype(xp.float32)).astype(input.dtype)
-    kernel = _single if input.dtype.char == "f" else _double
-    return in_blocks(xp, kernel, input)
+    return _single(xp, input) if input.dtype.char == "f" else _double(xp, input)
 
 
 erf.grad(input=lambda g, input: 2 / math.sqrt(math.pi) * g * exp(-input * input))

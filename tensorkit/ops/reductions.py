@@ -23,7 +23,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import no_kernel
 from tensorkit.ops.arithmetic import abs, sign
 from tensorkit.ops.comparison import where
-from tensorkit.ops.pointwise import by_rows, exp
+from tensorkit.ops.pointwise import exp
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 from tensorkit.overrides import overridable
 
@@ -458,7 +458,7 @@ def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int, dtype: DT
         raise no_kernel(f"{function}_lastdim_kernel_impl", of_numpy(x.dtype), repair)
     if not x.size:
         return x.copy()
-    return by_rows(xp, kernel, dim, wide(xp, x)).astype(x.dtype, copy=False)
+    return kernel(xp, wide(xp, x), dim).astype(x.dtype, copy=False)
 
 
 def _are_moderate(xp: Any, x: Any) -> bool:
@@ -494,7 +494,7 @@ def logsumexp(xp: Any, input: Any, dim: int | Ints, keepdim: bool = False) -> An
     own, axis = wide(xp, x), axes(x, dim)
     if not x.size:
         return xp.log(total(xp, x, dim, keepdim))
-    found = by_rows(xp, _log_of_sum, axis, own)
+    found = _log_of_sum(xp, own, axis)
     return (found if keepdim else found.squeeze(axis)).astype(x.dtype)
 
 

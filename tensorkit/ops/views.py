@@ -14,7 +14,7 @@ from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
-from tensorkit.devices import CPU, backend_of
+from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
@@ -23,8 +23,6 @@ from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
 
-_xp = CPU.backend.xp
-_ndarray = _xp.ndarray
 _BEFORE = [(slice(None),) * n for n in range(rules.MOST_DIMS + 1)]  # of an index
 
 
@@ -407,12 +405,6 @@ def expand(xp: Any, input: Any, *size: int) -> Any:
             [2, 2, 2]])
     """
     wanted = _kept(unpacked(size), input.shape)
-    lead = len(wanted) - input.ndim
-    if input.__class__ is _ndarray and input.flags.c_contiguous and input.size and lead >= 0:
-        ends = [*zip(input.shape, input.strides, wanted[lead:], strict=True)]
-        if all(own in (1, n) for own, _, n in ends) and min(wanted, default=1) > 0:
-            steps = [0] * lead + [0 if own < n else step for own, step, n in ends]
-            return _ndarray(wanted, input.dtype, input, 0, steps)  # broadcast_to takes 7 times this
     return xp.broadcast_to(input, wanted)
 
 
