@@ -1752,9 +1752,10 @@ class NestedNoGrad(Part):
 
     **Input:** `grad_mode.enabled`, True or False. **Output:** in the block it is False, afterwards
     it is what it was when the block was entered. An error inside the block goes on to whoever comes
-    next.
+    next. Every `with no_grad():` makes an object of its own.
 
     ```python
+    Tensor = tensor_with(Operations)
     x = Tensor(2.0, requires_grad=True)
     with no_grad():
         with no_grad():

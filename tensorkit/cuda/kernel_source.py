@@ -31,7 +31,10 @@ _UNDERSTOOD = """
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
-    "Return": ("a kernel returns nothing and ends at its last line", "out[i] = value"),
+    "Return": (
+        "a kernel returns nothing and ends at its last line",
+        "out[i] = value; or if i < n: around what the other threads do",
+    ),
     "Break": ("`break` is not understood", "while i < n and found == 0:"),
     "Continue": ("`continue` is not understood", "if around the rest of the loop"),
     "List": ("a thread has no lists", f"{_SHARED}, or a name for each value"),
@@ -162,7 +165,7 @@ class Source:
         known = is_float | {name: dtype.kind == "f" for name, (_, dtype) in self.shared.items()}
 
         def floats(node: Any) -> bool:
-            if isinstance(node, (ast.Subscript, ast.Name)):
+            if isinstance(node, (ast.Subscript, ast.Name, ast.Attribute)):
                 name = ast.unparse(node).partition("[")[0]
                 return known.get(name, type(self.value(node)) is float)
             if isinstance(node, ast.Compare) or self.calls(node, int):
@@ -328,7 +331,7 @@ class _Walk(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         if node.value is not ... and type(node.value) not in (int, float, bool):
-            self.refuse(node, "a kernel computes with numbers", "out[i] = value")
+            self.refuse(node, "a kernel computes with numbers, not texts", "0.0, or math.inf")
         return node
 
     def visit_Attribute(self, node: Any) -> Any:

@@ -105,7 +105,11 @@ class Kernel:
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
         if source.gaps:
-            source.refuse(source.gaps[0], "a gap is still open", "an expression in place of ...")
+            source.refuse(
+                source.gaps[0],
+                "a gap is still open",
+                "what the comment beside ... asks for, in its place",
+            )
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)

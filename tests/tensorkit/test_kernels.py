@@ -125,6 +125,15 @@ def test_what_the_devices_do_not_both_understand_is_refused_with_its_line(line):
     assert "\nTry: " in str(raised.value)
 
 
+def test_a_number_of_a_module_is_a_float_where_it_is_one(device):
+    k = body(
+        "best = -math.inf", "for i in range(n):", "    best = max(best, x[i])", "out[0] = best"
+    )
+    out = tk.zeros(1, device=device)
+    k[1, 1](tk.tensor([2.0, 5.0], device=device), out, 2)
+    assert out.item() == 5
+
+
 @pytest.mark.parametrize("line", ["try:", "while n > 0:"])
 def test_what_stands_in_two_lines_is_refused_too(line):
     end = "    break" if "while" in line else "    out[0] = 1.0\n    except ValueError: pass"
