@@ -49,7 +49,7 @@ class Launch(NamedTuple):
     log: Log | None
 
     def __repr__(self) -> str:
-        blocks, threads = (it[0] if it[1] == 1 else it for it in (self.blocks, self.threads))
+        blocks, threads = (it.x if it.y == 1 else tuple(it) for it in (self.blocks, self.threads))
         name = f"{self.kernel.__name__}[{blocks}, {threads}]"
         if self.counts is None or self.least is None:
             return f"<{name} on a GPU, which counts nothing>"

@@ -58,7 +58,8 @@ def test_every_element_is_computed_once_whatever_the_launch(device, n, blocks, t
 def test_a_kernel_in_two_dimensions_writes_through_views(device):
     k = body("j, i = cuda.grid(2)", "if i < n and j < n:", "    out[i, j] = x[j, i]")
     x, out = tk.rand(5, 5), tk.zeros(8, 8, device=device)
-    k[(2, 3), (3, 2)](x.cuda().T, out[1:6, 2:7], 5)
+    launch = k[(2, 3), (3, 2)](x.cuda().T, out[1:6, 2:7], 5)
+    assert repr(launch).startswith("<k[(2, 3), (3, 2)]: 25 loads, 25 stores, ")
     assert (out.cpu()[1:6, 2:7] == x).all()
     assert out.sum().item() == pytest.approx(x.sum().item(), rel=1e-6)
 
