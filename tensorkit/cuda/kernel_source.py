@@ -220,6 +220,8 @@ class _Walk(ast.NodeTransformer):
             if kind not in _UNDERSTOOD.split():
                 default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
                 self.refuse(node, *_INSTEAD.get(kind, default))
+        if isinstance(node, (ast.For, ast.While)) and node.orelse:
+            self.refuse(node, "a loop has no else", "if below the loop")
         found = super().visit(node)
         return ast.copy_location(found, node) if is_code and isinstance(found, ast.AST) else found
 
@@ -295,19 +297,13 @@ class _Walk(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> Any:
-        is_range = self.calls(node.iter, range) and isinstance(node.target, ast.Name)
-        if not is_range or node.orelse:
-            self.refuse(node, "a loop goes over a range and has no else", "for j in range(n):")
+        if not self.calls(node.iter, range) or not isinstance(node.target, ast.Name):
+            self.refuse(node, "a loop goes over a range", "for j in range(n):")
         self._target(node.target)
         arguments: Any = node.iter
         arguments.args = [self.visit(it) for it in arguments.args]
         node.body = [self.visit(it) for it in node.body]
         return node
-
-    def visit_While(self, node: ast.While) -> Any:
-        if node.orelse:
-            self.refuse(node, "a loop goes over a range and has no else", "for j in range(n):")
-        return self.generic_visit(node)
 
     # Expressions
 
