@@ -18,7 +18,7 @@
 # around it. In this chapter you write each of them, watch every operation of a training step, and
 # add a device and an operation of your own.
 #
-# The core exercises take about 52 minutes, reading and running the cells about 25 more. Exercises
+# The core exercises take about 44 minutes, reading and running the cells about 25 more. Exercises
 # marked *further* give no points.
 
 # %%
@@ -344,9 +344,10 @@ viz.timeline(by_three, by_one)
 # ## A device of your own
 #
 # A device is an entry of another table: a name, and a function that finds its **backend**;
-# `tk.register_device` adds one. The backend brings an array library, memory, and the way to and from the host. The course has written
-# one: `Counting` computes with NumPy and keeps books of what it was asked. It asks a function of
-# yours what a call costs.
+# `tk.register_device` adds one. The backend is an object that knows the device: which library computes
+# there, as NumPy does on the CPU, and how data go there and come back. The course has written one:
+# `Counting` computes with NumPy, and adds up what every call costs. It asks a function of yours what
+# that is.
 
 
 # %%
@@ -419,21 +420,37 @@ counting
 # %% [markdown]
 # ## An operation of your own
 #
-# You know `tk.autograd.Function` from chapter 06. A **custom operation** does more: it has a name, a
-# table of kernels and a place in the dispatcher, so modes see it and devices can bring kernels for
-# it. `custom_op` makes it, `register_autograd` gives it a gradient. The names are PyTorch's.
+# A **custom operation** has a name, a table of kernels and a place in the dispatcher, so modes see it
+# and devices can bring kernels for it. `custom_op` makes it of a function, `register_autograd` gives
+# it a gradient, by two functions:
+#
+# - `setup_context(ctx, inputs, output)` is called after the forward. `ctx` is an object that belongs
+#   to this call; `ctx.save_for_backward(...)` keeps tensors in it. `inputs` is the tuple of arguments.
+# - `backward(ctx, g)` gets the same object, whose `ctx.saved_tensors` is the tuple that was kept, and
+#   the gradient `g` of the result. It gives the gradient of each argument.
+#
+# The names are PyTorch's. Here is the cube, whose slope is $3 x^2$:
 
 
 # %%
-@tk.library.custom_op("mine::double", mutates_args=())
-def double(x):
-    return x * 2
+@tk.library.custom_op("mine::cube", mutates_args=())
+def cube(x):
+    return x**3
 
 
-tk.library.register_autograd(double, lambda ctx, g: g * 2)
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def slope_of_cube(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * 3 * x**2
+
+
+tk.library.register_autograd(cube, slope_of_cube, setup_context=keep)
 
 x = tk.tensor([1.0, 2.0], requires_grad=True)
-y = double(x)
+y = cube(x)
 y.sum().backward()
 print(y, x.grad)
 
@@ -442,7 +459,7 @@ print(y, x.grad)
 # any other operation:
 
 # %% role="show"
-viz.dispatch(double, x)
+viz.dispatch(cube, x)
 
 # %% [markdown]
 # A wrong gradient raises no error: the network learns badly. `gradcheck` compares the formula with
@@ -450,7 +467,7 @@ viz.dispatch(double, x)
 
 # %%
 x = tk.tensor([0.5, -2.0], dtype=tk.float64, requires_grad=True)
-print(tk.autograd.gradcheck(double, x))
+print(tk.autograd.gradcheck(cube, x))
 
 # %% exercise="custom-op"
 

@@ -44,6 +44,10 @@ _ = cuda.simulate()
 # together: `blockIdx.x * blockDim.x + threadIdx.x` is the number of the thread in the whole
 # launch.
 #
+# A kernel knows less than Python: numbers, `if`, `while`, `for` over a `range`, elements of tensors,
+# `a if c else b`, `max`, `min`, `abs`, `int`, `float`, `math.exp` and its relatives. It has no `return`,
+# and one comparison at a time: `0 <= i and i < n`.
+#
 # Usually there are more threads than elements, since all blocks have one size. So the first line
 # finds the thread's element, and the second is the **guard**: a thread beyond the end does
 # nothing.
@@ -108,6 +112,7 @@ def negate(x, out, n):
         out[i] = -x[i]
 
 
+x, out = tk.arange(10.0, device="cuda"), tk.zeros(10, device="cuda")
 print(negate[1, 4](x, out, 10))
 print(out)
 
@@ -286,8 +291,9 @@ def largest(x, out, n):
         out[0] = max(out[0], x[i])
 
 
+ten = tk.arange(10.0, device="cuda")
 try:
-    largest[1, 16](x, tk.zeros(1, device="cuda"), 10)
+    largest[1, 16](ten, tk.zeros(1, device="cuda"), 10)
 except RuntimeError as error:
     print(str(error).partition("\n")[0])
 
@@ -306,7 +312,7 @@ def histogram(x, out, n):
 
 
 counts = tk.zeros(3, dtype=tk.int32, device="cuda")
-launch = histogram[2, 8](x, counts, 10)
+launch = histogram[2, 8](ten, counts, 10)
 print(counts)
 
 # %% role="show"
@@ -368,7 +374,7 @@ def some_wait(x, n):
 
 
 try:
-    some_wait[1, 16](out, 10)
+    some_wait[1, 16](tk.zeros(10, device="cuda"), 10)
 except RuntimeError as error:
     print(str(error).partition("\n")[0])
 

@@ -14,7 +14,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -65,18 +65,23 @@ def register_kernel(
     kernel = func if is_custom else _on_tensors(definition, func)
     kinds = device_types if isinstance(device_types, (tuple, list)) else (device_types,)
     for kind in ["default" if it is None else Device(it).type for it in kinds]:
-        closes = not is_custom and kind in ("cpu", "default")  # the direct path has its kernel
-        _undo.append((definition.kernels, kind, definition.kernels.get(kind), kernel, closes))
+        _restore_at_the_end(definition.kernels)
         definition.kernels[kind] = kernel
-        registered.extend([] if is_custom else [kernel])
-        if closes:
-            direct_path.close()
+        if not is_custom:
+            registered.append(kernel)
+            _undo.callback(registered.remove, kernel)
+            if kind in ("cpu", "default"):  # what the direct path calls is not in the table
+                direct_path.close()
+                _undo.callback(direct_path.open)
     return func
 
 
-# The table, the kind of device, what stood there, what stands there, and whether that has closed
-# the direct path: of each registration.
-_undo: list[tuple[dict[str, Kernel], str, Kernel | None, Kernel, bool]] = []
+_undo = ExitStack()  # what the end of the open scope calls, the last one first
+
+
+def _restore_at_the_end(table: dict[str, Any]) -> None:
+    _undo.callback(table.update, dict(table))
+    _undo.callback(table.clear)
 
 
 @contextmanager
@@ -88,20 +93,14 @@ def scope() -> Iterator[None]:
     >>> tk.relu(tk.tensor(2.))
     tensor(2.)
     """
-    n, kinds, n_modes = len(_undo), dict(devices._kinds), len(state.modes)
+    global _undo
+    outer, _undo, n_modes = _undo, ExitStack(), len(state.modes)
+    _restore_at_the_end(devices._kinds)
     try:
         yield
     finally:
-        while len(_undo) > n:
-            kernels, kind, before, kernel, closes = _undo.pop()
-            registered[:] = [it for it in registered if it is not kernel]
-            kernels.pop(kind)
-            if before is not None:
-                kernels[kind] = before
-            if closes:
-                direct_path.open()
-        devices._kinds.clear()
-        devices._kinds.update(kinds)
+        _undo.close()
+        _undo = outer
         while len(state.modes) > n_modes:
             state.modes[-1].__exit__()
 

@@ -42,10 +42,11 @@ def _several(x, out, n, program):
 def one_launch(names: list[str], x: Any, out: tk.Tensor) -> None:
     """Write into `out` what the operations `names`, one after the other, make of `x`.
 
-    x, out: vectors of float32 of one length on a CUDA device. At most 18 names, those of `FUSABLE`.
+    x, out: float32 tensors of one shape on a CUDA device, both contiguous. At most 18 names, those
+    of `FUSABLE`.
     """
     if len(names) > 18:
         raise ValueError(f"one_launch() takes at most 18 operations, not {len(names)}.")
     program = sum(FUSABLE[name] * 10**at for at, name in enumerate(names))
-    if len(x):
-        _several[-(-len(x) // THREADS), THREADS](x, out, len(x), program)
+    if n := x.numel():
+        _several[-(-n // THREADS), THREADS](x.reshape(-1), out.reshape(-1), n, program)

@@ -656,8 +656,9 @@ class OwnOperations(Part):
 
     **Output:** what `self.result` gives. A **formula** gets `g`, the gradient of the result, a
     tensor, and gives a tuple with the gradient of each input. It computes with tensors, not with
-    their `data`, so that gradients have gradients in turn. `*` and `@` read the numbers of both
-    inputs later, so both are `saved`.
+    their `data`, so that gradients have gradients in turn. A tensor `x` has `x.T`, the matrix
+    turned, and a tensor times an array is a tensor. `*` and `@` read the numbers of both inputs
+    later, so both are `saved`.
 
     `@` is the product of two matrices. `relu` keeps what is above 0 and makes the rest 0; its slope
     at 0 is 0. `sum` adds up everything and gives a single number, 0 for an empty tensor. You need
@@ -1752,9 +1753,10 @@ class NestedNoGrad(Part):
 
     **Input:** `grad_mode.enabled`, True or False. **Output:** in the block it is False, afterwards
     it is what it was when the block was entered. An error inside the block goes on to whoever comes
-    next.
+    next. Every `with no_grad():` makes an object of its own.
 
     ```python
+    Tensor = tensor_with(Operations)
     x = Tensor(2.0, requires_grad=True)
     with no_grad():
         with no_grad():

@@ -1049,7 +1049,7 @@ class TiledMatmul(KernelExercise):
     **Input:** `a`, `b` and `out` of shape `[n, n]` on the device; `n`, a multiple of 4. A block has
     `(4, 4)` threads, and there are `(n // 4, n // 4)` blocks.
 
-    **Output:** none. `out` becomes `a @ b`.
+    **Output:** none. `out` becomes `a @ b`, and the check counts the reads of global memory, too.
 
     ```python
     a, out = tk.ones(4, 4).cuda(), tk.zeros(4, 4).cuda()
@@ -1268,7 +1268,8 @@ class SoftmaxRows(KernelExercise):
     filled = 1
     hints = (
         "Begin simply: every thread finds the largest of its row in a loop over all columns, and "
-        "the sum as well, and then fills its own columns. No barrier is needed for that.",
+        "the sum as well, and then fills its own columns. No barrier is needed for that. The "
+        "largest so far begins with `x[row, 0]`.",
         "To share the work: each thread finds the largest of its own columns, writes it to "
         "`part[t]`, waits, and takes the largest of the four. The same for the sum.",
         "`part` is used twice. Between the last read of the first time and the first write of the "
@@ -1416,7 +1417,8 @@ class ExclusiveScan(KernelExercise):
     **Input:** `x` and `out` with `n` elements on the device, `n` at most 16; `n`. There is one
     block of 16 threads.
 
-    **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0.
+    **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0. The check
+    counts the barriers of the rounds, too.
 
     ```python
     x, out = tk.tensor([3.0, 1.0, 2.0]).cuda(), tk.zeros(3).cuda()
@@ -1662,7 +1664,8 @@ class OwnRelu(Exercise):
     kernel may stand inside of the function. Below, the library is told to use it wherever `tk.relu`
     is called on the device, and a network trains with it.
 
-    **Input:** `x`, a contiguous float32 tensor of any shape on the device.
+    **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
+    elements. A launch has at least one block.
 
     **Output:** a new tensor of its shape: the larger of 0 and each element.
 

@@ -171,7 +171,8 @@ class Log:
         lines = sorted({self.source.sites[it[2]].line for it in pair})
         blocks = {it[1] // self.n_threads for it in pair}
         target, is_sum, value = self.source.at(lines[0]).partition(": ")[2].partition(" += ")
-        repair = "another element for each, or cuda.atomic_add"
+        who = "thread" if len(blocks) == 1 else "block"
+        repair = f"another element for each {who}, or cuda.atomic_add"
         if is_sum and len(lines) == 1:
             repair = f"cuda.atomic_add({target.strip(' ]').replace('[', ', ', 1)}, {value})"
         elif len(lines) == 2 and len(blocks) == 1:
@@ -179,8 +180,7 @@ class Log:
         kinds = [self.source.sites[it[2]].kind for it in pair]
         words = [{LOAD: "reads", STORE: "writes"}.get(it, "adds to") for it in kinds]
         self._refuse_access(
-            f"races: two {'threads' if len(blocks) == 1 else 'blocks'} touch {{}}, and one of them "
-            "writes",
+            f"races: two {who}s touch {{}}, and one of them writes",
             {tuple(row): f" {word} it" for row, word in zip(pair, words, strict=True)},
             ", with no barrier between: the result depends on who is first",
             repair,

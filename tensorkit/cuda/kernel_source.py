@@ -31,7 +31,10 @@ _UNDERSTOOD = """
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
-    "Return": ("a kernel returns nothing and ends at its last line", "out[i] = value"),
+    "Return": (
+        "a kernel returns nothing and ends at its last line",
+        "out[i] = value; or if i < n: around what the other threads do",
+    ),
     "Break": ("`break` is not understood", "while i < n and found == 0:"),
     "Continue": ("`continue` is not understood", "if around the rest of the loop"),
     "List": ("a thread has no lists", f"{_SHARED}, or a name for each value"),
@@ -162,7 +165,7 @@ class Source:
         known = is_float | {name: dtype.kind == "f" for name, (_, dtype) in self.shared.items()}
 
         def floats(node: Any) -> bool:
-            if isinstance(node, (ast.Subscript, ast.Name)):
+            if isinstance(node, (ast.Subscript, ast.Name, ast.Attribute)):
                 name = ast.unparse(node).partition("[")[0]
                 return known.get(name, type(self.value(node)) is float)
             if isinstance(node, ast.Compare) or self.calls(node, int):
@@ -217,6 +220,8 @@ class _Walk(ast.NodeTransformer):
             if kind not in _UNDERSTOOD.split():
                 default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
                 self.refuse(node, *_INSTEAD.get(kind, default))
+        if isinstance(node, (ast.For, ast.While)) and node.orelse:
+            self.refuse(node, "a loop has no else", "if below the loop")
         found = super().visit(node)
         return ast.copy_location(found, node) if is_code and isinstance(found, ast.AST) else found
 
@@ -292,19 +297,13 @@ class _Walk(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> Any:
-        is_range = self.calls(node.iter, range) and isinstance(node.target, ast.Name)
-        if not is_range or node.orelse:
-            self.refuse(node, "a loop goes over a range and has no else", "for j in range(n):")
+        if not self.calls(node.iter, range) or not isinstance(node.target, ast.Name):
+            self.refuse(node, "a loop goes over a range", "for j in range(n):")
         self._target(node.target)
         arguments: Any = node.iter
         arguments.args = [self.visit(it) for it in arguments.args]
         node.body = [self.visit(it) for it in node.body]
         return node
-
-    def visit_While(self, node: ast.While) -> Any:
-        if node.orelse:
-            self.refuse(node, "a loop goes over a range and has no else", "for j in range(n):")
-        return self.generic_visit(node)
 
     # Expressions
 
@@ -328,7 +327,7 @@ class _Walk(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         if node.value is not ... and type(node.value) not in (int, float, bool):
-            self.refuse(node, "a kernel computes with numbers", "out[i] = value")
+            self.refuse(node, "a kernel computes with numbers, not texts", "0.0, or math.inf")
         return node
 
     def visit_Attribute(self, node: Any) -> Any:

@@ -8,6 +8,8 @@ launch. What may stand in a kernel is the same for both (``kernel_source``).
 import importlib
 import linecache
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import update_wrapper
 from typing import Any, NamedTuple, NoReturn
 
@@ -49,7 +51,7 @@ class Launch(NamedTuple):
     log: Log | None
 
     def __repr__(self) -> str:
-        blocks, threads = (it[0] if it[1] == 1 else it for it in (self.blocks, self.threads))
+        blocks, threads = (it.x if it.y == 1 else tuple(it) for it in (self.blocks, self.threads))
         name = f"{self.kernel.__name__}[{blocks}, {threads}]"
         if self.counts is None or self.least is None:
             return f"<{name} on a GPU, which counts nothing>"
@@ -105,7 +107,8 @@ class Kernel:
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
         if source.gaps:
-            source.refuse(source.gaps[0], "a gap is still open", "an expression in place of ...")
+            repair = "what the comment beside ... asks for, in its place"
+            source.refuse(source.gaps[0], "a gap is still open", repair)
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
@@ -240,7 +243,8 @@ def _row(launch: Launch) -> tuple[str, ...]:
     return (f"line {number}: {text if len(text) <= 48 else text[:47] + '…'}", *cells)
 
 
-class profile:
+@contextmanager
+def profile() -> Iterator[Profile]:
     """``with tk.cuda.profile() as profile:`` notes the launches of kernels written in Python.
 
     >>> with tk.cuda.profile() as profile:
@@ -249,10 +253,9 @@ class profile:
     0
     """
 
-    def __enter__(self) -> Profile:
-        self._made = Profile()
-        _open.append(self._made)
-        return self._made
-
-    def __exit__(self, *_: object) -> None:
-        _open[:] = [each for each in _open if each is not self._made]
+    made = Profile()
+    _open.append(made)
+    try:
+        yield made
+    finally:
+        _open[:] = [each for each in _open if each is not made]

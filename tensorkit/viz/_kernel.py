@@ -1,11 +1,10 @@
 """``viz.kernel``: who touches what in a launch, phase by phase.
 
-First ``_strips`` turns the log of block 0 into plain data: what one warp touches together at one
-place of the source, the first time it comes there. Then that is drawn and written.
+What one warp touches together at one place of the source, the first time it comes there, is drawn
+side by side; the log has counted what it asked for.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +18,6 @@ from tensorkit.viz.picture import Explanation, Picture
 MOST_PHASES, CELL, GAP = 3, 36.0, 14.0
 _BELOW = "In a box: a thread, and how many more; below it: the index. Dashed: more than is needed."
 _DOES = {LOAD: "reads", STORE: "writes"}
-
-
-class Strip(NamedTuple):
-    """What a warp touches together: elements in the order of memory, with their threads."""
-
-    line: int
-    heading: str
-    verdict: str
-    is_good: bool
-    cells: list[tuple[str, str, bool]]  # element, threads, whether it lies beside the one before
 
 
 def kernel(launch: Launch) -> Picture:
@@ -72,63 +61,55 @@ def kernel(launch: Launch) -> Picture:
     for number, phase in enumerate(shown, start=1):
         text.append(f"phase {number}")
         canvas.text(left, canvas.top + 14, text[-1], 12.5, INK, bold=True)
-        y, right = canvas.top + 26, left
-        for strip in _strips(log, log.shown[:, log.shown[0] == phase], most):
-            right, y = max(right, _draw(canvas, strip, left, y)), y + 88
-            pairs = "; ".join(
-                f"{cell}: thread {who}" if who else cell for cell, who, _ in strip.cells
-            )
-            text += [f"  {strip.heading}: {strip.verdict}", f"    {pairs}"]
-        left = right + 26
+        rows, y, ends = log.shown[:, log.shown[0] == phase], canvas.top + 26, [left]
+        for site in sorted({*rows[2]}, key=lambda it: log.source.sites[it][::2]):
+            end, said = _draw(canvas, log, rows[:, rows[2] == site], most, (left, y))
+            ends, text, y = [*ends, end], [*text, *said], y + 88
+        left = max(ends) + 26
     if len(phases) > MOST_PHASES:
         text.append(f"and {len(phases) - MOST_PHASES} more phases")
         canvas.text(MARGIN, canvas.low + 22, text[-1], 12, SOFT)
     return Picture(title, canvas, "\n".join(text))
 
 
-def _strips(log: Log, rows: Any, most: int) -> Iterator[Strip]:
-    sites = log.source.sites
-    for number in sorted(np.unique(rows[2]), key=lambda it: (sites[it].line, sites[it].kind)):
-        site, own = sites[number], rows[:, rows[2] == number]
-        own = own[:, own[1] // WARP == own[1].min() // WARP]
-        again = ", the first time" if own[5].any() else ""
-        own = own[:, own[5] == 0]
-        host, places, asked = log.hosts[site.array], np.unique(own[4]), int(own[6, 0])
-        n, least = words.count(own.shape[1], "thread"), -(-len(places) * host.itemsize // PIECE)
-        if site.array in log.source.shared:
-            is_good, verdict = asked == 1, f"{n}, no bank conflict"
-            verdict = verdict if is_good else f"{n} want {asked} words of one bank"
-        else:
-            is_good, verdict = asked == least, f"{words.count(asked, 'transaction')} for {n}"
-            verdict = f"coalesced, {verdict}" if is_good else f"scattered, {verdict}, not {least}"
-        cells, before = [], places[0]
-        for place in places[:most]:
-            mine = own[:, own[4] == place]
-            index = ", ".join(str(it) for it in np.unravel_index(mine[3, 0], host.shape))
-            threads = sorted(mine[1])
-            who = f"{threads[0]}" + f" and {len(threads) - 1} more" * (len(threads) > 1)
-            cells.append((f"{site.array}[{index}]", who, place - before <= host.itemsize))
-            before = place
-        if len(places) > most:
-            cells.append(("…", "", True))
-        heading = f"line {site.line} {_DOES.get(site.kind, 'adds to')} {site.array}{again}"
-        yield Strip(site.line, heading, verdict, is_good, cells)
+def _draw(
+    canvas: Canvas, log: Log, rows: Any, most: int, at: tuple[float, float]
+) -> tuple[float, list[str]]:
+    """Draw what the first warp of these accesses at one site touches together.
 
-
-def _draw(canvas: Canvas, strip: Strip, left: float, y: float) -> float:
-    """Draw a strip; gives its right end."""
-    right = canvas.text(left, y + 12, strip.heading, 12)
-    right = max(right, canvas.text(left, y + 28, strip.verdict, 12, SOFT))
-    x = left
-    for cell, who, is_beside in strip.cells:
-        x += 0 if is_beside else GAP
-        if not who:
-            x = canvas.text(x + 8, y + 52, cell, 12, SOFT)
-            continue
-        fill, ink = SERIES[int(who.split()[0]) % len(SERIES)]
-        number = who.replace(" and ", " + ").removesuffix(" more")
-        canvas.rect(x, y + 36, CELL, 24, fill, INK, dash="" if strip.is_good else "3 2")
-        canvas.text(x + CELL / 2, y + 52, number, 11, ink, anchor="middle")
-        canvas.text(x + CELL / 2, y + 72, cell.partition("[")[2][:-1], 10, SOFT, anchor="middle")
+    Gives the right end, and the same in words.
+    """
+    site, (left, y) = log.source.sites[rows[2, 0]], at
+    rows = rows[:, rows[1] // WARP == rows[1].min() // WARP]
+    own = rows[:, rows[5] == 0]
+    host, places, asked = log.hosts[site.array], np.unique(own[4]), int(own[6, 0])
+    n, least = words.count(own.shape[1], "thread"), -(-len(places) * host.itemsize // PIECE)
+    if site.array in log.source.shared:
+        is_good, verdict = asked == 1, f"{n}, no bank conflict"
+        verdict = verdict if is_good else f"{n} want {asked} words of one bank"
+    else:
+        is_good, verdict = asked == least, f"{words.count(asked, 'transaction')} for {n}"
+        verdict = f"coalesced, {verdict}" if is_good else f"scattered, {verdict}, not {least}"
+    heading = f"line {site.line} {_DOES.get(site.kind, 'adds to')} {site.array}"
+    heading += ", the first time" if rows[5].any() else ""
+    right = max(
+        canvas.text(left, y + 12, heading, 12), canvas.text(left, y + 28, verdict, 12, SOFT)
+    )
+    cells, x = list[str](), left
+    for place, before in zip(places[:most], [places[0], *places], strict=False):
+        threads = sorted(own[1, own[4] == place])
+        number = own[3, own[4] == place][0]
+        index = ", ".join(str(it) for it in np.unravel_index(number, host.shape))
+        more = [f"{len(threads) - 1} more"] * (len(threads) > 1)
+        cells.append(f"{site.array}[{index}]: thread {' and '.join([f'{threads[0]}', *more])}")
+        x += GAP * (place - before > host.itemsize)
+        fill, ink = SERIES[threads[0] % len(SERIES)]
+        canvas.rect(x, y + 36, CELL, 24, fill, INK, dash="" if is_good else "3 2")
+        who = f"{threads[0]} + {len(threads) - 1}" if more else f"{threads[0]}"
+        canvas.text(x + CELL / 2, y + 52, who, 11, ink, anchor="middle")
+        canvas.text(x + CELL / 2, y + 72, index, 10, SOFT, anchor="middle")
         x += CELL
-    return max(right, x)
+    if len(places) > most:
+        cells.append("…")
+        x = canvas.text(x + 8, y + 52, cells[-1], 12, SOFT)
+    return max(right, x), [f"  {heading}: {verdict}", f"    {'; '.join(cells)}"]

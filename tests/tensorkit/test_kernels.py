@@ -58,7 +58,8 @@ def test_every_element_is_computed_once_whatever_the_launch(device, n, blocks, t
 def test_a_kernel_in_two_dimensions_writes_through_views(device):
     k = body("j, i = cuda.grid(2)", "if i < n and j < n:", "    out[i, j] = x[j, i]")
     x, out = tk.rand(5, 5), tk.zeros(8, 8, device=device)
-    k[(2, 3), (3, 2)](x.cuda().T, out[1:6, 2:7], 5)
+    launch = k[(2, 3), (3, 2)](x.cuda().T, out[1:6, 2:7], 5)
+    assert repr(launch).startswith("<k[(2, 3), (3, 2)]: 25 loads, 25 stores, ")
     assert (out.cpu()[1:6, 2:7] == x).all()
     assert out.sum().item() == pytest.approx(x.sum().item(), rel=1e-6)
 
@@ -123,6 +124,15 @@ def test_what_the_devices_do_not_both_understand_is_refused_with_its_line(line):
         body("total = 0.0", line, "out[1] = x[1]")
     assert raised.value.line == 4 or "49,152" in REFUSED[line]
     assert "\nTry: " in str(raised.value)
+
+
+def test_a_number_of_a_module_is_a_float_where_it_is_one(device):
+    k = body(
+        "best = -math.inf", "for i in range(n):", "    best = max(best, x[i])", "out[0] = best"
+    )
+    out = tk.zeros(1, device=device)
+    k[1, 1](tk.tensor([2.0, 5.0], device=device), out, 2)
+    assert out.item() == 5
 
 
 @pytest.mark.parametrize("line", ["try:", "while n > 0:"])

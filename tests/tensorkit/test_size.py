@@ -11,7 +11,7 @@ _spec.loader.exec_module(size)
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1436,
-    "cuda": 1432,
+    "cuda": 1436,
     "explain": 283,
     "nn": 613,
     "ops": 2680,

@@ -178,7 +178,7 @@ def fused_with_a_dictionary(names, x):
             if self.chain is None:
                 self.chain = {"names": [], "x": args[0]}
             self.chain["names"].append(func.__name__)
-            self.chain["out"] = out = tk.empty(len(args[0]), device=args[0].device)
+            self.chain["out"] = out = tk.empty(args[0].shape, device=args[0].device)
             return out
 
         def run(self):

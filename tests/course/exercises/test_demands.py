@@ -248,6 +248,18 @@ BROKEN = [
         """,
     ),
     (
+        "autograd-layer",
+        "The product has no history of its own",
+        """
+        def mul_with_autograd(x, y, recording):
+            if not recording or not (x.requires_grad or y.requires_grad):
+                return x.detach() * y.detach(), None
+            return x * y, {
+                "x": y if x.requires_grad else None, "y": x if y.requires_grad else None
+            }
+        """,
+    ),
+    (
         "fused-chain",
         "runs a whole chain of them in one launch",
         """
