@@ -168,28 +168,26 @@ class Warm:
         Raises MachineFault unless it says that it runs under the limits it is given.
         """
         self._check_room()
-        for is_last in (False, True):
-            if self._process is None:
-                self.start()
-            own_end, learners_end = socket.socketpair()
-            home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
-            if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
-                os.chown(home, FIRST_UID + self._number, -1)
-            try:
-                socket.send_fds(self._control, [home.encode()], [learners_end.fileno()])
-                while (answer := self._control.recv(100)).startswith(b"ended"):
-                    pass
-                session = Session(self, int(answer), own_end.detach(), Path(home))
-                session.greet()
-                return session
-            except (OSError, ValueError):
-                own_end.close()
-                self.stop()
-                if is_last:
-                    raise MachineFault("The warm process makes no processes any more.") from None
-            finally:
-                learners_end.close()
-        raise AssertionError
+        if self.is_gone:
+            self.stop()
+            self.start()
+        own_end, learners_end = socket.socketpair()
+        home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
+        if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
+            os.chown(home, FIRST_UID + self._number, -1)
+        try:
+            socket.send_fds(self._control, [home.encode()], [learners_end.fileno()])
+            while (answer := self._control.recv(100)).startswith(b"ended"):
+                pass
+            session = Session(self, int(answer), own_end.detach(), Path(home))
+        except (OSError, ValueError):
+            own_end.close()
+            self.stop()
+            raise MachineFault("The warm process makes no processes any more.") from None
+        finally:
+            learners_end.close()
+        session.greet()
+        return session
 
     def _check_room(self) -> None:
         """Raises MachineFault where a learner's write could fail for want of room on this disk."""

@@ -248,8 +248,7 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
 
         def close(self) -> None: ...
 
-        @property
-        def descriptor(self) -> int:
+        def fileno(self) -> int:
             return readable
 
         def finish(self) -> Result | None:
