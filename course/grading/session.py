@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -305,20 +305,39 @@ class Session:
         seconds: what the other side is given. called_back: answers what it asks meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
+        return next(self.replies(message, 1, blocks, seconds=seconds, called_back=called_back))
+
+    def replies(
+        self,
+        message: Message,
+        count: int,
+        blocks: list[Any] | None = None,
+        *,
+        seconds: float,
+        called_back: CalledBack | None = None,
+    ) -> Iterator[Reply]:
+        """So many replies to a request, as they come. seconds: what each is given.
+
+        Raises as `ask` does.
+        """
         if self._wire is None:
             raise Died("Its process had ended before.")
         self._asked += 1
+        asked = self._asked
         until = min(time.monotonic() + seconds + GRACE, self.deadline)
         try:
-            self._wire.send({**message, "n": self._asked}, blocks or [], until=until)
-            while True:
-                reply, found = self._wire.receive(until=until)
-                if reply.get("n") == self._asked:
-                    return reply, found
-                if called_back is None or "callback" not in reply:
-                    raise WireError("A reply came that nobody asked for.")
-                back, sent = called_back(reply, found)
-                self._wire.send(back, sent, until=until)
+            self._wire.send({**message, "n": asked}, blocks or [], until=until)
+            for _ in range(count):
+                until = min(time.monotonic() + seconds + GRACE, self.deadline)
+                while True:
+                    reply, found = self._wire.receive(until=until)
+                    if reply.get("n") == asked:
+                        break
+                    if called_back is None or "callback" not in reply:
+                        raise WireError("A reply came that nobody asked for.")
+                    back, sent = called_back(reply, found)
+                    self._wire.send(back, sent, until=until)
+                yield reply, found
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
