@@ -9,6 +9,7 @@ A submission's way, in the order of the code:
     judge        grades one submission; decides at each check
     cells        runs its cells in sandboxed processes
     session      the checker's side of a sandbox: start, ask, kill, start again
+    environment  what exists in it
     remote       an answer as the checker holds it; `asserts` are an instructor's plain checks
     result       what came out, as JSON
     clean        makes a learner's text and pictures harmless for whoever opens them

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from course.grading import agreement, intake, judge
 from course.grading.intake import Submission
-from course.grading.result import Result
+from course.grading.result import Result, stored
 from course.grading.workers import Job, results
 from course.notebook import matching
 from course.notebook.matching import Refused, Source
@@ -191,7 +191,7 @@ def grade(
     """
     from course.authoring.release import nbgrader_config
     from course.grading.cluster import Cluster
-    from course.grading.writer import Writer, stored  # nbgrader takes a second to import
+    from course.grading.writer import Writer  # nbgrader takes a second to import
 
     extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)

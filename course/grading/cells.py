@@ -18,6 +18,8 @@ from course.notebook.matching import Cell, Source
 from course.sandbox.wire import Message
 
 MOST_RESTARTS = 3
+MOST_ASKED = 1 << 20
+"""Characters of the cells that are run in one request, unless it is one cell."""
 MOST_TROUBLES = 50
 """Sentences about the cells of one submission."""
 
@@ -53,14 +55,22 @@ class CellRunner:
     def checks(self) -> Generator[tuple[int, Cell]]:
         """Run the cells in order; each check and its position, once the cells above it ran."""
         try:
+            waiting: list[int] = []  # cells that are run together, before the next check
             for position, cell in enumerate(self.cells):
                 if matching.is_check(cell):
+                    self._run(waiting)
                     cell["outputs"] = []
                     yield position, cell
                 elif cell["cell_type"] == "code":
-                    self._run(position)
+                    cell["outputs"] = []
+                    if self._is_unchanged_show(cell):
+                        cell["outputs"] = self._solved[cell["id"]]["outputs"]
+                    else:
+                        waiting.append(position)
                     if cell["id"] == self.source.setup:
+                        self._run(waiting)
                         self._mend_setup(position)
+            self._run(waiting)
         finally:
             if self._session is not None:
                 self._session.end()
@@ -108,27 +118,27 @@ class CellRunner:
             is_last = len(self.troubles) == MOST_TROUBLES - 1
             self.troubles.append("What happened to other cells is left out." if is_last else text)
 
-    def _run(self, position: int) -> None:
-        """Run one cell; where it ends the process, those after it run in a new one."""
-        cell = self.cells[position]
-        cell["outputs"] = []
-        if self._is_unchanged_show(cell):
-            cell["outputs"] = self._solved[cell["id"]]["outputs"]
-        elif self.is_over and not self.is_alone:
-            self._add_trouble(
-                "The time for the whole notebook was over; cells after that did not run."
-            )
-        elif not self.is_alone:
+    def _run(self, waiting: list[int]) -> None:
+        """Run cells until none waits; where one ends the process, the others run in a new one."""
+        while waiting and not self.is_alone:
+            if self.is_over:  # these are not to blame for that
+                self._add_trouble(
+                    "The time for the whole notebook was over; cells after that did not run."
+                )
+                break
             try:
                 if self._session is None:
                     self._session = self._fresh()
-                reply = self._ask_to_run(self._session, cell)
-                cell["outputs"] = clean.clean_outputs(reply.get("outputs"), self._room)
+                for reply in self._ask_to_run(self._session, [self.cells[n] for n in waiting]):
+                    cell = self.cells[waiting.pop(0)]
+                    cell["outputs"] = clean.clean_outputs(reply.get("outputs"), self._room)
             except Died as death:
-                self._mark_dead(cell, death.sentence)
+                position = waiting.pop(0)
+                self._mark_dead(self.cells[position], death.sentence)
                 error = {"ename": "Ended", "evalue": death.sentence, "traceback": []}
-                cell["outputs"] = [{"output_type": "error", **error}]
+                self.cells[position]["outputs"] = [{"output_type": "error", **error}]
                 self.restart(position)
+        waiting.clear()
 
     def _mark_dead(self, cell: Cell, sentence: str) -> None:
         """This cell is not run again."""
@@ -165,7 +175,8 @@ class CellRunner:
                 self._note(cell, "Ended", "it ended its process, or did not stop in time")
                 continue
             try:
-                self._ask_to_run(session, cell)
+                for _ in self._ask_to_run(session, [cell]):
+                    pass
             except Died as death:
                 self._mark_dead(cell, death.sentence)
                 return None
@@ -199,17 +210,24 @@ class CellRunner:
         added = {**released, "id": f"{cell['id']}-released", "outputs": []}
         self.cells.insert(position + 1, added)  # `checks` comes to it next
 
-    def _ask_to_run(self, session: Session, cell: Cell) -> Message:
-        """The reply to running a cell; what the cell came to is noted."""
+    def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
+        """The replies to running these cells, as they come; what each came to is noted."""
+        if sum(len(cell["source"]) for cell in cells) > MOST_ASKED:
+            cells = cells[:1]
         limit = self.warm.limits.cell_seconds
+        message = {
+            "do": "cells",
+            "sources": [cell["source"] for cell in cells],
+            "seconds": limit,
+        }
         begun = time.perf_counter()
         try:
-            message = {"do": "cell", "source": cell["source"], "seconds": limit}
-            reply, _ = session.ask(message, seconds=limit)
+            replies = session.replies(message, len(cells), seconds=limit)
+            for cell, (reply, _) in zip(cells, replies, strict=True):
+                self._note_reply(cell, reply, limit)
+                yield reply
         finally:
             self.seconds["cells"] += time.perf_counter() - begun
-        self._note_reply(cell, reply, limit)
-        return reply
 
     def _note_reply(self, cell: Cell, reply: Message, limit: float) -> None:
         cpu = reply.get("cpu")

@@ -25,7 +25,7 @@ from typing import Any
 from course.grading import batch
 from course.grading.class_page import page
 from course.grading.class_report import STATUSES, ClassReport, Name
-from course.grading.result import Result
+from course.grading.result import all_stored
 from course.shared import files, paths
 from course.shared.errors import CourseError
 
@@ -43,7 +43,7 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     from course.grading.gradebook import roster  # nbgrader takes a second to import
 
     known = roster(root, nbgrader_config(own=True) if config is None else config)
-    results = list(stored_results(root, chapter))
+    results = all_stored(root, chapter)
     if not names:
         results = [replace(result, sentence=_FILES.sub("", result.sentence)) for result in results]
     report = ClassReport(chapter, results, known, _given_cells(root, chapter))
@@ -78,15 +78,6 @@ def pseudonym(secret: bytes, learner: str) -> str:
     """A name that stays the same for this learner in this course, and tells nothing."""
     digest = hmac.new(secret, b"pseudonym:" + learner.encode("utf-8", "replace"), hashlib.sha256)
     return f"learner-{digest.hexdigest()[:8]}"  # with 6 two of 2,000 are often the same
-
-
-def stored_results(root: Path, chapter: str) -> Iterator[Result]:
-    """The results of a chapter that grading has left."""
-    for file in sorted((root / "course" / "graded").glob(f"*/{chapter}.json")):
-        try:
-            yield Result.from_json(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue  # damaged, or of an older format; grading writes it again
 
 
 def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:

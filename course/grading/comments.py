@@ -7,9 +7,9 @@ from typing import Any
 
 from nbgrader.api import MissingEntry
 
-from course.grading.class_files import stored_results
 from course.grading.class_report import ClassReport
 from course.grading.gradebook import opened
+from course.grading.result import all_stored
 from course.shared.errors import CourseError
 
 
@@ -47,7 +47,7 @@ def comment(
 
 
 def _wrong_in_the_same_way(root: Path, chapter: str, exercise: str, like: str) -> list[str]:
-    exercises = ClassReport(chapter, list(stored_results(root, chapter))).exercises
+    exercises = ClassReport(chapter, all_stored(root, chapter)).exercises
     summary = next((summary for summary in exercises if summary.id == exercise), None)
     if summary is None:
         names = ", ".join(exercise.id for exercise in exercises) or "nothing that is graded"

@@ -163,35 +163,33 @@ class Judge:
 
     def _report(self, position: int, cell: Cell, definition: Exercise | None) -> Report:
         runner = self.runner
-        if runner.is_over:
-            text = "The time for the whole notebook was over before this check."
-            return _no_points(cell, definition, "stopped", text)
         was_alone = runner.is_alone
-        with runner.session_for(position) as session:
-            if session is None:
-                text = "The cells that this exercise needs did not run."
-                return _no_points(cell, definition, "stopped", text)
-            report, death = self._checked(session, cell, definition)
-        if death is None:
-            names = self._overwritten() if report.earned < report.possible else []
-            if was_alone or not names:
-                return report
-            runs = runner.runs  # of the session that goes on
-            again = self._checked_alone(position, cell, definition)
-            runner.runs = runs
-            if again is None or _worth(again) <= _worth(report):
-                return report
-            words = " and ".join(f"`{each}`" for each in names)
-            runner.note_trouble(cell, f"It was checked without the cells that overwrite {words}.")
-            return again
-        runner.note_trouble(cell, death)
-        if not was_alone:
-            # another cell may have left running what ended the process: once more without it; what
-            # was earned before stands, because alone it may lack a cell of the learner's own
-            again = self._checked_alone(position, cell, definition)
-            report = max(report, again or report, key=_worth)
+        found = self._checked(position, cell, definition)
+        if found is None:
+            text = "The cells that this exercise needs did not run."
+            if runner.is_over:
+                text = "The time for the whole notebook was over before this check."
+            return _no_points(cell, definition, "stopped", text)
+        report, death = found
+        if death is not None:
+            runner.note_trouble(cell, death)
+        names = self._overwritten() if not death and report.earned < report.possible else []
+        if was_alone or not (death or names):
+            return report
+        # once more without the other cells: one of them may have left running what ended the
+        # process; what was earned before stands, because alone it may lack a cell that it needs
+        runs = runner.runs
+        again = self._checked(position, cell, definition, alone=True)
+        is_better = again is not None and again[1] is None and _worth(again[0]) > _worth(report)
+        if death is not None:
             runner.restart(position)
-        return report
+        else:
+            runner.runs = runs  # of the session that goes on
+            if is_better:
+                words = " and ".join(f"`{each}`" for each in names)
+                sentence = f"It was checked without the cells that overwrite {words}."
+                runner.note_trouble(cell, sentence)
+        return again[0] if again is not None and is_better else report
 
     def _overwritten(self) -> list[str]:
         """Names of the library and of Python to which a cell before this check gave a value."""
@@ -199,23 +197,31 @@ class Judge:
         return sorted(defined & answer.LIBRARY)
 
     def _checked(
-        self, session: Session, cell: Cell, definition: Exercise | None
-    ) -> tuple[Report, str | None]:
-        """The report of one check, and how the session ended in it, if it did."""
-        without = definition.without if definition else ()
-        check = SessionCheck(session, without, self.runner.runs, self.seed)
-        seconds = self.runner.warm.limits.check_seconds
-        if definition is None:
-            report = self._checked_by_asserts(check.caller(seconds), cell)
-            return report, report.message if session.is_over else None
-        try:
-            return check.exercise(definition, seconds), check.death
-        except OSError:
-            raise  # of this process: what an answer raises does not come so far
-        except Exception as problem:  # as in the notebook; the other exercises are checked
-            text = f"The answer could not be checked ({type(problem).__name__})."
-            session.end()
-            return _no_points(cell, definition, "stopped", text), text
+        self, position: int, cell: Cell, definition: Exercise | None, *, alone: bool = False
+    ) -> tuple[Report, str | None] | None:
+        """The report of one check, and how the session ended in it, if it did.
+
+        alone: with its own cells alone. None where the cells that it needs did not run.
+        """
+        if self.runner.is_over:
+            return None
+        with self.runner.session_for(position, alone=alone) as session:
+            if session is None:
+                return None
+            without = definition.without if definition else ()
+            check = SessionCheck(session, without, self.runner.runs, self.seed)
+            seconds = self.runner.warm.limits.check_seconds
+            if definition is None:
+                report = self._checked_by_asserts(check.caller(seconds), cell)
+                return report, report.message if session.is_over else None
+            try:
+                return check.exercise(definition, seconds), check.death
+            except OSError:
+                raise  # of this process: what an answer raises does not come so far
+            except Exception as problem:  # as in the notebook; the other exercises are checked
+                text = f"The answer could not be checked ({type(problem).__name__})."
+                session.end()
+                return _no_points(cell, definition, "stopped", text), text
 
     def _checked_by_asserts(self, caller: Caller, cell: Cell) -> Report:
         """A plain check of the instructor's own."""
@@ -223,18 +229,6 @@ class Judge:
         own = next((check for check in solved if check["id"] == cell["id"]), cell)
         name = str(matching.grade_id(cell))
         return asserts.judge(caller, own["source"], name, _points(cell), solved)
-
-    def _checked_alone(
-        self, position: int, cell: Cell, definition: Exercise | None
-    ) -> Report | None:
-        """The check with its own cells alone; None if that ends the process as well."""
-        if self.runner.is_over:
-            return None
-        with self.runner.session_for(position, alone=True) as session:
-            if session is None:
-                return None
-            report, death = self._checked(session, cell, definition)
-        return report if death is None else None
 
 
 class SessionCheck:

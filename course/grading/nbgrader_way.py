@@ -29,10 +29,10 @@ from nbgrader.utils import notebook_hash, parse_utc
 from course.grading import agreement, batch, intake, judge, workers
 from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Submission
-from course.grading.result import Result
+from course.grading.result import Result, result_file, stored
 from course.grading.session import remove
 from course.grading.workers import Job, Worker
-from course.grading.writer import autograded, result_file, stored
+from course.grading.writer import autograded
 from course.notebook import matching
 from course.notebook.matching import Refused, Source
 from course.sandbox.profiles import Limits

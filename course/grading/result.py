@@ -34,6 +34,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from course.notebook.report import Report, Row
@@ -131,3 +132,23 @@ def _exercise_in(values: dict[str, Any]) -> Graded:
     notes = tuple(values.pop("notes"))
     report = Report(exercise_id=values.pop("id"), rows=rows, notes=notes, **values)
     return Graded(cell, report, witness)
+
+
+def result_file(root: Path, learner: str, chapter: str) -> Path:
+    """Where the result of a submission lies."""
+    return root / "course" / "graded" / learner / f"{chapter}.json"
+
+
+def stored(root: Path, learner: str, chapter: str) -> Result | None:
+    """The result of the last run; None if it is not there, damaged or of an older format."""
+    try:
+        return Result.from_json(result_file(root, learner, chapter).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def all_stored(root: Path, chapter: str) -> list[Result]:
+    """The results of a chapter, by learner."""
+    folders = sorted((root / "course" / "graded").glob("*/"))
+    found = (stored(root, folder.name, chapter) for folder in folders)
+    return [result for result in found if result is not None]

@@ -7,7 +7,6 @@ for processes. A `Session` is one such process: it is asked, waited for, killed.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import json
 import os
 import re
@@ -16,49 +15,19 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import tensorkit
+from course.grading import environment
 from course.sandbox import profiles
 from course.sandbox.wire import Closed, Message, Wire, WireError
 from course.shared.errors import CourseError
-
-COURSE_FILES = (
-    "shared/errors.py",
-    "notebook/plain.py",
-    "notebook/limited.py",
-    "notebook/quiet.py",
-    "notebook/state.py",
-    "notebook/history.py",
-    "notebook/tracebacks.py",
-    "engine/__init__.py",  # chapter 10: what its learners' parts stand among
-    "engine/assembly.py",
-    "engine/counting.py",  # chapter 11: its device, and the kernel of a chain
-    "engine/fusing.py",
-    "sandbox/linux.py",
-    "sandbox/seccomp.py",
-    "sandbox/landlock.py",
-    "sandbox/namespaces.py",
-    "sandbox/profiles.py",
-    "sandbox/wire.py",
-    "sandbox/values.py",
-    "sandbox/shell.py",
-    "sandbox/learner.py",
-    "sandbox/warm.py",
-)
-"""What of `course` exists in the sandbox, beside `sandboxed.py` as its `__init__`."""
-
-IMPORTED = ("numpy", "matplotlib", "ipython", "matplotlib-inline", "graphviz", "safetensors")
-"""The distributions that learners may import, with what these need."""
 
 FIRST_UID = 61_000
 START_SECONDS, GRACE = 120.0, 1.0
@@ -116,7 +85,7 @@ class Warm:
         stage = self.folder / "stage"
         if not stage.exists():
             try:
-                _lay_out(stage)
+                environment.lay_out(stage)
             except OSError as problem:
                 folder = tempfile.gettempdir()
                 raise CourseError(
@@ -144,11 +113,11 @@ class Warm:
         self._control = own_end
         view = {
             "profile": self.profile,
-            "readable": [*environment(), str(stage)],
+            "readable": [*environment.readable(), str(stage)],
             "folder": str(own),
             "uid": FIRST_UID + self._number,
             "limits": asdict(self.limits),
-            "path": [str(stage), *_import_path()],
+            "path": [str(stage), *environment.import_path()],
         }
         own_end.settimeout(START_SECONDS)
         try:
@@ -168,28 +137,26 @@ class Warm:
         Raises MachineFault unless it says that it runs under the limits it is given.
         """
         self._check_room()
-        for is_last in (False, True):
-            if self._process is None:
-                self.start()
-            own_end, learners_end = socket.socketpair()
-            home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
-            if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
-                os.chown(home, FIRST_UID + self._number, -1)
-            try:
-                socket.send_fds(self._control, [home.encode()], [learners_end.fileno()])
-                while (answer := self._control.recv(100)).startswith(b"ended"):
-                    pass
-                session = Session(self, int(answer), own_end.detach(), Path(home))
-                session.greet()
-                return session
-            except (OSError, ValueError):
-                own_end.close()
-                self.stop()
-                if is_last:
-                    raise MachineFault("The warm process makes no processes any more.") from None
-            finally:
-                learners_end.close()
-        raise AssertionError
+        if self.is_gone:
+            self.stop()
+            self.start()
+        own_end, learners_end = socket.socketpair()
+        home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
+        if os.getuid() == 0 and self.profile == profiles.LANDLOCK:
+            os.chown(home, FIRST_UID + self._number, -1)
+        try:
+            socket.send_fds(self._control, [home.encode()], [learners_end.fileno()])
+            while (answer := self._control.recv(100)).startswith(b"ended"):
+                pass
+            session = Session(self, int(answer), own_end.detach(), Path(home))
+        except (OSError, ValueError):
+            own_end.close()
+            self.stop()
+            raise MachineFault("The warm process makes no processes any more.") from None
+        finally:
+            learners_end.close()
+        session.greet()
+        return session
 
     def _check_room(self) -> None:
         """Raises MachineFault where a learner's write could fail for want of room on this disk."""
@@ -307,20 +274,39 @@ class Session:
         seconds: what the other side is given. called_back: answers what it asks meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
+        return next(self.replies(message, 1, blocks, seconds=seconds, called_back=called_back))
+
+    def replies(
+        self,
+        message: Message,
+        count: int,
+        blocks: list[Any] | None = None,
+        *,
+        seconds: float,
+        called_back: CalledBack | None = None,
+    ) -> Iterator[Reply]:
+        """So many replies to a request, as they come. seconds: what each is given.
+
+        Raises as `ask` does.
+        """
         if self._wire is None:
             raise Died("Its process had ended before.")
         self._asked += 1
+        asked = self._asked
         until = min(time.monotonic() + seconds + GRACE, self.deadline)
         try:
-            self._wire.send({**message, "n": self._asked}, blocks or [], until=until)
-            while True:
-                reply, found = self._wire.receive(until=until)
-                if reply.get("n") == self._asked:
-                    return reply, found
-                if called_back is None or "callback" not in reply:
-                    raise WireError("A reply came that nobody asked for.")
-                back, sent = called_back(reply, found)
-                self._wire.send(back, sent, until=until)
+            self._wire.send({**message, "n": asked}, blocks or [], until=until)
+            for _ in range(count):
+                until = min(time.monotonic() + seconds + GRACE, self.deadline)
+                while True:
+                    reply, found = self._wire.receive(until=until)
+                    if reply.get("n") == asked:
+                        break
+                    if called_back is None or "callback" not in reply:
+                        raise WireError("A reply came that nobody asked for.")
+                    back, sent = called_back(reply, found)
+                    self._wire.send(back, sent, until=until)
+                yield reply, found
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
@@ -412,75 +398,8 @@ def _size_without_names(pid: int) -> int:
     return total
 
 
-# what the sandbox is made of
-
-
 def _why(problem: OSError) -> str:
     """The first reason; when it copies a folder, `shutil` collects one for each file."""
     if isinstance(problem, shutil.Error):
         return str(problem.args[0][0][2]).partition(":")[0]
     return problem.strerror or str(problem)
-
-
-def _lay_out(stage: Path) -> None:
-    """The packages `tensorkit` and `course` as they exist in the sandbox."""
-    course = Path(__file__).parents[1]
-    shutil.copytree(Path(tensorkit.__path__[0]), stage / "tensorkit")
-    for name in COURSE_FILES:
-        (stage / "course" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(course / name, stage / "course" / name)
-    shutil.copy2(course / "sandbox" / "sandboxed.py", stage / "course" / "__init__.py")
-    for path in (stage, *stage.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-@cache
-def environment() -> tuple[str, ...]:
-    """The files and folders of this machine that the sandbox shows: Python and its libraries."""
-    found = [entry for folder in _standard_library() for entry in _entries(folder)]
-    found += [str(distribution) for distribution in _distributions()]
-    found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
-    shared = Path(sys.base_prefix, "lib")
-    if shared.is_dir():
-        found += [str(path) for path in shared.glob("*.so*")]
-    return tuple(dict.fromkeys(path for path in found if Path(path).exists()))
-
-
-def _standard_library() -> list[Path]:
-    """The folders of the standard library, of an environment's Python too."""
-    platform = sysconfig.get_path("platstdlib", vars={"platbase": sys.base_exec_prefix})
-    return list(dict.fromkeys([Path(sysconfig.get_path("stdlib")), Path(platform)]))
-
-
-def _entries(folder: Path) -> list[str]:
-    """What lies in a folder of the standard library; its site-packages may hold this course."""
-    left_out = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3")
-    return [str(path) for path in sorted(folder.iterdir()) if path.name not in left_out]
-
-
-@cache
-def _distributions() -> list[Path]:
-    """What the distributions in `IMPORTED`, and those that they need, have installed."""
-    wanted, seen, found = list(IMPORTED), set(), []
-    while wanted:
-        name = re.sub(r"[-_.]+", "-", wanted.pop()).lower()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # needed elsewhere, or under another Python
-        tops = {Path(file.parts[0]) for file in distribution.files or ()}
-        found += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
-        needed = [text for text in distribution.requires or () if "extra ==" not in text]
-        wanted += [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in needed]
-    left_out = ("bin", "__pycache__", "share", "include")
-    return sorted({path for path in found if path.name not in left_out})
-
-
-def _import_path() -> list[str]:
-    """`sys.path` in the sandbox: the standard library and the environment, no current folder."""
-    standard = [folder / name for folder in _standard_library() for name in ("", "lib-dynload")]
-    packages = [distribution.parent for distribution in _distributions()]
-    return list(dict.fromkeys(str(path) for path in [*standard, *packages]))

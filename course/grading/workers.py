@@ -7,7 +7,6 @@ ends twice is ungraded. The program of a worker is `worker`.
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import subprocess
 import sys
@@ -15,8 +14,8 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from multiprocessing.connection import Connection
+from itertools import chain, islice
+from multiprocessing.connection import Connection, wait
 
 from course.grading import judge
 from course.grading.intake import Submission
@@ -55,26 +54,15 @@ def results(
     A job is asked for when there is a worker for it: a class's notebooks may be gigabytes.
     """
     rest = iter(jobs)
-    waiting = deque(islice(rest, workers))
+    first = list(islice(rest, workers))
     pool = [
         Worker(number, source, profile, limits or Limits(), core=number)
-        for number in range(len(waiting))
+        for number in range(len(first))
     ]
-    done: list[Result] = []
     try:
         for worker in pool:
             worker.start()
-        while True:
-            for worker in pool:
-                if worker.job is None:
-                    waiting.extend(islice(rest, 0 if waiting else 1))
-                    if waiting:
-                        worker.take(waiting.popleft())
-            if not any(worker.job for worker in pool):
-                break
-            yield from done  # while they are written, the next ones are on their way
-            done = list(_finished(pool, waiting, source))
-        yield from done
+        yield from _graded(pool, chain(first, rest))
     finally:
         for worker in pool:
             worker.close()
@@ -82,47 +70,42 @@ def results(
 
 def one(worker: Worker, job: Job) -> Result:
     """The result of one job, from a worker that is kept."""
-    waiting = deque([job])
+    return next(_graded([worker], iter([job])))
+
+
+def _graded(pool: Sequence[Worker], jobs: Iterator[Job]) -> Generator[Result]:
+    again: deque[Job] = deque()
+    done: list[Result] = []
     while True:
-        if waiting:
-            worker.take(waiting.popleft())
-        for result in _finished([worker], waiting, worker.source):
-            return result
+        for worker in pool:
+            job = None
+            if worker.job is None:
+                job = again.popleft() if again else next(jobs, None)
+            if job is not None:
+                worker.take(job)
+        if not any(worker.job for worker in pool):
+            break
+        yield from done  # while they are written, the next ones are on their way
+        done = list(_finished(pool, again))
+    yield from done
 
 
-def _finished(pool: Sequence[Worker], waiting: deque[Job], source: Source) -> Iterator[Result]:
-    busy = {worker.descriptor: worker for worker in pool if worker.job is not None}
-    poll = select.poll()
-    for descriptor in busy:
-        poll.register(descriptor, select.POLLIN)
-    ready = {descriptor for descriptor, _ in poll.poll(500)}
-    for descriptor, worker in busy.items():
-        if descriptor not in ready and not worker.is_late:
-            continue
+def _finished(pool: Sequence[Worker], again: deque[Job]) -> Iterator[Result]:
+    busy = [worker for worker in pool if worker.job is not None]
+    ready = wait([worker.fileno() for worker in busy], 0.5)
+    for worker in busy:
         job = worker.job
-        assert job is not None
-        try:
-            result = worker.finish()
-            if result is None:
-                continue
-            if result.status == "ungraded" and job.tries + 1 < TRIES:
-                job.tries += 1
-                waiting.append(job)
-            else:
-                yield result
+        result = worker.finish() if worker.fileno() in ready or worker.is_late else None
+        if job is None or result is None:
             continue
-        except (EOFError, OSError):
-            worker.close()  # it ended, or does not end: another one is started
         job.tries += 1
-        if job.tries < TRIES:
-            waiting.append(job)
+        if result.status == "ungraded" and job.tries < TRIES:
+            again.append(job)
         else:
-            is_for_memory = ended_for_memory() > worker.ended_for_memory
-            sentence = NO_MEMORY if is_for_memory else WORKER_ENDED
-            yield judge.ungraded(source, job.submission, job.seed, sentence)
+            yield result
 
 
-@dataclass
+@dataclass(eq=False)
 class Worker:
     """One worker, as the batch sees it; its program is started when there is something to do."""
 
@@ -140,8 +123,7 @@ class Worker:
     _has_begun: bool = False
     _until: float = 0.0
 
-    @property
-    def descriptor(self) -> int:
+    def fileno(self) -> int:
         """What becomes readable when the worker has something to say."""
         assert self._connection is not None
         return self._connection.fileno()
@@ -178,12 +160,20 @@ class Worker:
     def finish(self) -> Result | None:
         """The result; None where the worker has said that it is ready.
 
-        Raises TimeoutError, EOFError or OSError if the worker is of no use any more.
+        A worker that has ended, or does not end, is closed, and started again with its next job.
         """
+        job = self.job
+        assert job is not None
         assert self._connection is not None
-        if not self._connection.poll():
-            raise TimeoutError
-        found: Result | CourseError | None = self._connection.recv()
+        try:
+            if not self._connection.poll():
+                raise TimeoutError
+            found: Result | CourseError | None = self._connection.recv()
+        except (EOFError, OSError):
+            is_for_memory = ended_for_memory() > self.ended_for_memory
+            sentence = NO_MEMORY if is_for_memory else WORKER_ENDED
+            self.close()
+            return judge.ungraded(self.source, job.submission, job.seed, sentence)
         if isinstance(found, CourseError):
             raise found
         if found is not None:

@@ -26,30 +26,12 @@ from typing import Any
 from traitlets.config import Config
 
 from course.grading import agreement, clean, intake
-from course.grading.result import Graded, Result
+from course.grading.result import Graded, Result, result_file, stored
 from course.grading.session import remove
 from course.notebook import matching
 from course.notebook.matching import Cell, Source
 from course.shared import files
 from course.shared.errors import CourseError
-
-
-def graded_folder(root: Path) -> Path:
-    """Where results lie."""
-    return root / "course" / "graded"
-
-
-def result_file(root: Path, learner: str, chapter: str) -> Path:
-    """Where the result of a submission lies."""
-    return graded_folder(root) / learner / f"{chapter}.json"
-
-
-def stored(root: Path, learner: str, chapter: str) -> Result | None:
-    """The result of the last run, or None."""
-    try:
-        return Result.from_json(result_file(root, learner, chapter).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
 
 
 class Writer:
@@ -61,7 +43,7 @@ class Writer:
 
     def __init__(self, root: Path, source: Source, config: Config) -> None:
         self.root, self.source = root, source
-        self._lock = _locked(graded_folder(root))
+        self._lock = _locked(root / "course" / "graded")
         try:
             from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
 

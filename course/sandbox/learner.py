@@ -1,10 +1,10 @@
 """The learner's side of the wire: runs cells, and calls answers with what the checker sends.
 
 It knows nothing of exercises: what is right, what is expected, which numbers come next stands on
-the other side. Requests, each answered by a reply with the same `n`:
+the other side. Requests, each answered by a reply with the same `n`, `cells` by one for each cell:
 
     files    {files: [name, ...]} and a block each: the chapter's data, written beside the notebook
-    cell     {source, seconds}
+    cells    {sources, seconds: for each}
     look     {name}: the value of a name and, of a function, its text
     call     {target, method?, args, options, without, cuda, seconds}, cuda: whether there is such a
              device, if need be a simulated one; while it runs, functions that
@@ -57,8 +57,10 @@ class Learner:
         with contextlib.suppress(Closed):
             while True:
                 message, blocks = self.wire.receive()
-                reply, sent = getattr(self, f"_do_{message['do']}")(message, blocks)
-                self.wire.send({**reply, "n": message["n"]}, sent)
+                self._reply(message, *getattr(self, f"_do_{message['do']}")(message, blocks))
+
+    def _reply(self, message: Message, reply: Message, blocks: list[Any]) -> None:
+        self.wire.send({**reply, "n": message["n"]}, blocks)
 
     def _keep(self, value: Any) -> int:
         self.objects.append(value)
@@ -71,11 +73,14 @@ class Learner:
             path.write_bytes(content.tobytes())
         return {}, []
 
-    def _do_cell(self, message: Message, blocks: list[np.ndarray]) -> Reply:
+    def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         if self.drawn is not None:
             set_random_state(self.drawn)
             self.drawn = None
-        return self._run_cell(message["source"], message["seconds"]), []
+        *others, last = message["sources"]
+        for source in others:
+            self._reply(message, self._run_cell(source, message["seconds"]), [])
+        return self._run_cell(last, message["seconds"]), []
 
     def _run_cell(self, source: str, seconds: float) -> Message:
         begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU

@@ -36,8 +36,7 @@ from traitlets.config import Config
 
 import tensorkit as tk
 from course.grading import batch
-from course.grading.result import Result
-from course.grading.writer import result_file, stored
+from course.grading.result import Result, result_file, stored
 from course.notebook import exercise
 from course.notebook.check import judge as check_here
 

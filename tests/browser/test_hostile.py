@@ -22,7 +22,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from course.cli.demo import first_for_a_class
-from course.grading.writer import stored
+from course.grading.result import stored
 from course.notebook import matching
 from course.sandbox import profiles
 from course.shared import paths

@@ -22,8 +22,8 @@ from course.authoring.release import nbgrader_config
 from course.cli import commands
 from course.grading import batch, nbgrader_way, workers
 from course.grading.gradebook import ChapterEntries
-from course.grading.result import Result
-from course.grading.writer import Writer, result_file, stored
+from course.grading.result import Result, result_file, stored
+from course.grading.writer import Writer
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError

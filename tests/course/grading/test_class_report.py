@@ -14,9 +14,8 @@ from traitlets.config import Config
 
 from course.grading import class_files, class_report, intake, similar
 from course.grading.class_page import groups_of
-from course.grading.result import Graded, Result
+from course.grading.result import Graded, Result, result_file
 from course.grading.similar import Pair
-from course.grading.writer import result_file
 from course.notebook import exercise, matching
 from course.notebook.report import Report, Row
 from course.shared import files

@@ -86,7 +86,7 @@ def test_a_process_cannot_remain_when_it_is_ended(klass: Class, name: str) -> No
     before = processes_in(klass.warm.folder)
     session = klass.warm.fork()
     with pytest.raises(Died):
-        session.ask({"do": "cell", "source": REMAINS[name], "seconds": 0.1}, seconds=0.1)
+        session.ask({"do": "cells", "sources": [REMAINS[name]], "seconds": 0.1}, seconds=0.1)
     for _ in range(20):
         if processes_in(klass.warm.folder) == before:
             break

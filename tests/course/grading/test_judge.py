@@ -37,7 +37,7 @@ def session(warm_once: Warm) -> Iterator[Session]:
 
 def run(session: Session, source: str) -> None:
     source = "import tensorkit as tk\nimport numpy as np\n" + source
-    ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     assert ran["error"] is None, ran
 
 
@@ -246,7 +246,7 @@ def test_an_exception_crosses_with_its_words(session: Session, source: str, kind
 
 def test_a_traceback_shows_no_file_of_this_machine(session: Session) -> None:
     source = "import tensorkit as tk\ntk.ones(3) + tk.ones(4)"
-    ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     (shown,) = ran["outputs"]
     text = "".join(shown["traceback"])
     assert "tk.ones(3) + tk.ones(4)" in text

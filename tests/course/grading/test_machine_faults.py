@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, FILE, LIMITS, PIXELS, Class, School, put_first
 
-from course.grading import asserts, batch, judge, server, session, workers
+from course.grading import asserts, batch, environment, judge, server, session, workers
 from course.grading.batch import Ungraded
 from course.grading.cells import CellRunner
 from course.grading.intake import Submission
@@ -113,7 +113,7 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     def full(stage: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(session, "_lay_out", full)
+    monkeypatch.setattr(environment, "lay_out", full)
     warm = Warm(profiles.UNSAFE)
     with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"), warm:
         raise AssertionError("it started")
@@ -248,8 +248,7 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
 
         def close(self) -> None: ...
 
-        @property
-        def descriptor(self) -> int:
+        def fileno(self) -> int:
             return readable
 
         def finish(self) -> Result | None:

@@ -85,7 +85,7 @@ def shares_the_user(warm: Warm) -> bool:
 
 def run_there(session: Session, source: str) -> Message:
     """What a cell came to in the sandbox."""
-    ran, _ = session.ask({"do": "cell", "source": source, "seconds": 5}, seconds=5)
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
     return ran
 
 

@@ -42,7 +42,7 @@ def error_of(warm: Warm, source: str) -> object:
     """What a cell was stopped by in the sandbox, or None."""
     session = warm.fork()
     try:
-        request = {"do": "cell", "source": source, "seconds": 20}
+        request = {"do": "cells", "sources": [source], "seconds": 20}
         ran, _ = session.ask(request, seconds=20)
         return ran["error"]
     finally:

@@ -17,7 +17,7 @@ from course.authoring.release import nbgrader_config
 from course.grading import batch, class_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
-from course.grading.writer import result_file
+from course.grading.result import result_file
 from course.sandbox import profiles
 from course.shared.errors import CourseError
 
