@@ -97,6 +97,10 @@ class Celsius(Exercise):
             "`fahrenheit` has changed, and the tensor belongs to the caller. `-=`, `/=` and names "
             "that end in `_` write into a tensor; `-` and `/` make a new one.",
         ),
+        "adds": (
+            lambda fahrenheit: (fahrenheit + 32) / 1.8,
+            "You add 32. At 32 °F it should be 0 °C: subtract.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

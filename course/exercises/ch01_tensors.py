@@ -205,6 +205,15 @@ class LinspaceByHand(Exercise):
             "and `from_numpy` keeps what it is given. The product of `tk.arange` and a Python "
             "float is float32.",
         ),
+        "begins a step late": (
+            lambda start, end, n: start + (end - start) / max(n - 1, 1) * tk.arange(1, n + 1),
+            "Your numbers begin one step after `start`. `tk.arange(n)` begins at 0, so that the "
+            "first one is `start` itself.",
+        ),
+        "the width backwards": (
+            lambda start, end, n: start + (start - end) / max(n - 1, 1) * tk.arange(n),
+            "You go away from `end`: the width is `end - start`, divided by the number of gaps.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -131,6 +131,11 @@ class Softplus(Exercise):
             lambda x: tk.log(tk.ones_like(x)) + x,
             "log(1 + exp(x)) is not log(1) + x: the logarithm of a sum cannot be taken apart.",
         ),
+        "x where positive": (
+            lambda x: tk.where(x > 0, x, tk.log(1 + tk.exp(x))),
+            "Where `x` is a little above 0 the softplus is larger than `x`: at 0.5 it is 0.97. "
+            "Add the logarithm there too.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -247,6 +252,10 @@ class Brighter(Exercise):
         "limits first": (
             _limits_first,
             "You clamp first and add then, so the sum can leave the range again. Add first.",
+        ),
+        "multiplied": (
+            lambda pixels, amount: (pixels * (1 + amount / 100)).clamp(0, 255),
+            "You make the pixels larger by a percentage. `amount` is added to each.",
         ),
     }
 
@@ -502,6 +511,16 @@ class BatchProduct(Exercise):
         "element by element": (
             _hadamard,
             "`*` multiplies element by element. A matrix product is `@`.",
+        ),
+        "all pairs": (
+            lambda a, b: tk.stack([one @ other for one in a for other in b]),
+            "Every matrix of `a` meets every matrix of `b`. Entry `i` is `a[i] @ b[i]`: go "
+            "through both together.",
+        ),
+        "stacked aside": (
+            lambda a, b: tk.stack([a[i] @ b[i] for i in range(len(a))], dim=1),
+            "The products are right, and the new dimension is not the first one. `tk.stack` puts "
+            "it in front unless `dim` is given.",
         ),
     }
 
@@ -818,6 +837,10 @@ class BlockMeans(Exercise):
             lambda x, size: x.reshape(size, -1).mean(dim=0),
             "Each of your means is over elements that lie apart. A block holds neighbours: "
             "`reshape(-1, size)` puts each into a row.",
+        ),
+        "one mean": (
+            lambda x, size: x.mean(),
+            "This is one mean of everything. Each block should become one number.",
         ),
     }
 

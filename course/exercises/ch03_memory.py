@@ -116,6 +116,12 @@ class PositionOf(Exercise):
             ),
             "You add the offset once for each dimension. Add it once, before the loop or after it.",
         ),
+        "counted from 1": (
+            lambda index, stride, offset: (
+                offset + sum(i * step for i, step in zip(index, stride, strict=True)) + 1
+            ),
+            "You are one position too far: positions count from 0.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -736,6 +742,10 @@ class ChannelsFirst(Exercise):
             "The values are right, and the elements still lie in the camera's order. Finish with "
             "`.contiguous()`.",
         ),
+        "divides by 256": (
+            lambda photos: (photos.float() / 256).permute(0, 3, 1, 2).contiguous(),
+            "Your brightest pixel is 0.9961. The largest uint8 is 255: divide by that.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -1091,6 +1101,10 @@ class ProductChain(Exercise):
         "the smallest": (
             _the_smallest,
             "You found the smallest element. `argmax` finds the largest.",
+        ),
+        "one factor transposed": (
+            lambda A, B: ((v := (A @ B.T).flatten()), int(v.argmax().item())),
+            "Only `B` is transposed: `.T` comes before `@`. Put brackets around the product.",
         ),
     }
 

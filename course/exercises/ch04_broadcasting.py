@@ -351,6 +351,17 @@ class NearestCentre(Exercise):
             "You subtract point 0 and centre 0, point 1 and centre 1. Every point must meet every "
             "centre: give the points a dimension of size 1 for the centres.",
         ),
+        "the centre itself": (
+            lambda points, centres: centres[
+                (points.unsqueeze(1) - centres).square().sum(dim=2).argmin(dim=1)
+            ],
+            "These are the nearest centres themselves. Asked for are their numbers.",
+        ),
+        "one number": (
+            lambda points, centres: (points.unsqueeze(1) - centres).square().sum(dim=2).argmin(),
+            "`argmin()` without `dim` gives one place in the whole table. Name the dimension of "
+            "the centres.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

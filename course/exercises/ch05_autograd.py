@@ -290,6 +290,12 @@ class LinearGradients(Exercise):
             "`[samples]` minus `[samples, 1]` compares every prediction with every target. Leave "
             "the prediction as it comes, `[samples, 1]`.",
         ),
+        "the root": (
+            lambda x, target, w, b: _with_loss(
+                x, target, w, b, lambda x, w, b, t: ((x @ w + b - t) ** 2).mean().sqrt()
+            ),
+            "You took a root at the end. The loss is the mean of the squares itself.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -478,6 +484,10 @@ class LostGradient(Exercise):
             "These are the cubes. Asked for is the gradient of their sum, which backward leaves in "
             "`.grad` of the leaf.",
         ),
+        "of the squares": (
+            lambda values: 2 * tk.tensor(values, dtype=tk.float64),
+            "This is the slope of a square. Here the numbers are cubed.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -585,6 +595,15 @@ class TanhGradient(Exercise):
         "brackets missing": (
             lambda upstream, out: upstream - out * out,
             "`upstream * 1 - out ** 2` multiplies 1 alone. Put brackets around `1 - out * out`.",
+        ),
+        "exchanged": (
+            lambda upstream, out: out * (1 - upstream * upstream),
+            "You took the derivative of `upstream` and multiplied by `out`: exchange the two.",
+        ),
+        "a product of vectors": (
+            lambda upstream, out: upstream @ (1 - out * out),
+            "`@` adds the products up. Multiply element by element: `*`.",
+            r"@|matmul|dot",
         ),
     }
 
@@ -881,6 +900,10 @@ class BackwardOrder(Exercise):
             "A node waits for users that are not reached from the root, and they never come. "
             "Count only the uses by nodes that are reached.",
         ),
+        "without the root": (
+            lambda graph, root: backward_order(graph, root)[1:],
+            "The root is missing. It comes first.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -1038,6 +1061,12 @@ class Visits(Exercise):
                 {node: list(dict.fromkeys(its)) for node, its in graph.items()}, root
             ),
             "An input that is named twice is visited twice: a `set` forgets the second time.",
+        ),
+        "root not counted": (
+            lambda graph, root: {
+                node: n for node, n in visits(graph, root).items() if node != root
+            },
+            "The root is missing. It is visited as well, once.",
         ),
     }
 

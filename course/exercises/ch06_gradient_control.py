@@ -525,6 +525,11 @@ class StraightThrough(Exercise):
             "The gradient comes back twice as large: one `x` with a history is enough. Detach "
             "all of what you add to it.",
         ),
+        "the wrong difference": (
+            lambda x: x + (x - x.round()).detach(),
+            "You add `x - x.round()`, which leads away from the rounded value. Add `x.round() - "
+            "x`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -367,6 +367,18 @@ class SigmoidGradient(Exercise):
             "`@` adds the products up. Multiply element by element: `*`.",
             r"@|matmul|dot",
         ),
+        "sigmoid once more": (
+            lambda upstream, out: upstream * tk.sigmoid(out) * (1 - tk.sigmoid(out)),
+            "`out` is the sigmoid already. Do not apply it again.",
+        ),
+        "brackets missing": (
+            lambda upstream, out: upstream * (out * 1 - out),
+            "`out * 1 - out` is 0: put brackets around `1 - out`.",
+        ),
+        "added": (
+            lambda upstream, out: upstream + out * (1 - out),
+            "You added the upstream gradient. Along a chain derivatives are multiplied.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -842,6 +854,10 @@ class NewtonStep(Exercise):
             lambda x, gradient, hessian: x - tk.linalg.solve(gradient, hessian),
             "`solve` takes the matrix first: `tk.linalg.solve(hessian, gradient)`.",
             r"solve\(gradient",
+        ),
+        "a learning rate": (
+            lambda x, gradient, hessian: x - 0.1 * tk.linalg.solve(hessian, gradient),
+            "You go a tenth of the way. Newton's step is taken as a whole.",
         ),
     }
 

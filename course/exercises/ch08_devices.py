@@ -294,6 +294,11 @@ class AnyDevice(Exercise):
             _from_zero,
             "Column 0 is divided by 1, not by 2: leave the formula as it was.",
         ),
+        "rows": (
+            lambda x: x / (tk.arange(x.shape[0], device=x.device) + 1.0).unsqueeze(1),
+            "You weigh the rows. Column `j` is divided by `j + 1`: count the columns, "
+            "`x.shape[1]`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -1005,6 +1005,13 @@ class MeanOfMeans(Exercise):
             "`numel()` counts samples times classes. The number of samples is `len(batch)`.",
             r"numel",
         ),
+        "added, divided by samples": (
+            lambda scores, labels: (
+                _mean_of_means(scores, labels) * len(scores) / sum(map(len, labels))
+            ),
+            "The loss of a batch is a mean: multiply it by the number of its samples before you "
+            "add.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
