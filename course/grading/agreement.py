@@ -3,22 +3,33 @@
 Points are defined in `course/exercises/`. `course build` writes them into the notebook with the
 answers and the released one; `nbgrader generate_assignment` enters them in the gradebook. Where one
 of these was left out, grades would be wrong in silence: a gradebook's old maximum would cap new
-points. So nobody is graded until all four agree.
+points. So nobody is graded until all four agree, and no grade is written or exported that was given
+by other points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from course.grading import asserts
+from course.grading.result import Result
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
 
+if TYPE_CHECKING:
+    from course.grading.gradebook import ChapterEntries
+
 MOST_NAMED = 5
 """Cells that differ which are named."""
 REFUSED = "Nothing was graded, because grades would be wrong. Run:"
+
+
+def generate(chapter: str) -> str:
+    """The command that tells the gradebook a chapter's cells; without --force it does nothing."""
+    return f"nbgrader generate_assignment {chapter} --force"
 
 
 def points_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, float]:
@@ -46,7 +57,7 @@ def check_notebooks(source: Source) -> None:
         for id, definition in exercise.load(source.chapter).items()
         if f"check-{id}" in asked or f"check-{id}" not in solved
     }
-    command = f"course build {source.chapter}, then nbgrader generate_assignment {source.chapter}"
+    command = f"course build {source.chapter}, then {generate(source.chapter)}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
     pairs = zip_longest(_marked_cells(source.solved), _marked_cells(source.released))
@@ -57,21 +68,33 @@ def check_notebooks(source: Source) -> None:
                 f"{(marks or released_marks)[0]}: its place, its kind or the check in it. "
                 f"{REFUSED} {command}"
             )
+    notebooks = {
+        "The notebook with the answers": source.solved,
+        "The released notebook": source.released,
+    }
     for id, definition in exercise.load(source.chapter).items():
-        if f"check-{id}" in asked and not _has_answer_cell(source.solved, id, definition.name):
-            raise CourseError(
-                f"The notebook with the answers has no cell {id} above its check that defines "
-                f"`{definition.name}`, as its definition asks. {REFUSED} {command}"
-            )
+        for title, notebook in notebooks.items():
+            if f"check-{id}" in asked and not _has_answer_cell(notebook, id, definition.name):
+                raise CourseError(
+                    f"{title} has no cell {id} above its check that defines `{definition.name}`, "
+                    f"as its definition asks. {REFUSED} {command}"
+                )
 
 
 def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[object, ...]]:
     """The cells that nbgrader has names for, in order: name, kind, which exercise is checked."""
     return [
-        (name, cell["cell_type"], matching.is_answer(cell), matching.checked_exercise(cell))
+        (name, cell["cell_type"], _kind(cell), matching.checked_exercise(cell))
         for cell in notebook["cells"]
         if (name := matching.grade_id(cell)) is not None
     ]
+
+
+def _kind(cell: matching.Cell) -> str:
+    """Which of nbgrader's kinds a cell is of, as the gradebook tells them apart."""
+    marks = cell["metadata"].get("nbgrader", {})
+    kinds = {"task": "a task", "grade": "graded", "solution": "an answer"}
+    return " and ".join(words for mark, words in kinds.items() if marks.get(mark))
 
 
 def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
@@ -85,14 +108,40 @@ def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name:
     return False
 
 
-def check_gradebook(source: Source, graded: Mapping[str, float]) -> None:
-    """Raises CourseError unless the gradebook has the graded cells and points of the notebook.
+def check_gradebook(source: Source, entries: ChapterEntries) -> None:
+    """Raises CourseError unless the gradebook has the cells and points of the notebook."""
+    command = generate(source.chapter)
+    sides = "The released notebook", "the gradebook"
+    _same(sides[0], points_in(source.released), sides[1], entries.points, command)
+    cells = ((matching.grade_id(cell), _kind(cell)) for cell in source.released["cells"])
+    released = {name: kind for name, kind in cells if name is not None and kind}
+    _same(sides[0], released, sides[1], entries.kinds, command)
+    if entries.others:
+        files = " ".join(f"solutions/{source.chapter}/{name}.ipynb" for name in entries.others)
+        raise CourseError(
+            f"The gradebook counts the points of other notebooks in {source.chapter} as well, "
+            f"which nobody can earn. {REFUSED} rm {files}, then {command}. Where nbgrader refuses "
+            f"that because of submissions, before it: nbgrader db assignment remove "
+            f"{source.chapter} --force, which forgets the due date and what was entered by hand."
+        )
 
-    graded: the points of the gradebook's cells by their names.
+
+def check_results(
+    chapter: str, results: Iterable[Result], checks: Mapping[str, float], refused: str
+) -> None:
+    """Raises CourseError if a result was graded by other points than the gradebook has now.
+
+    checks: the gradebook's points of the cells that are graded by running them, by their names.
+    refused: what was not done for that reason, as a sentence.
     """
-    command = f"nbgrader generate_assignment {source.chapter}"
-    released = points_in(source.released)
-    _same("The released notebook", released, "the gradebook", graded, command)
+    for result in results:
+        graded = {exercise.cell: exercise.report.possible for exercise in result.exercises}
+        differ = _differences("The result", graded, "the gradebook", checks)
+        if differ:
+            raise CourseError(
+                f"{result.learner} was graded by other points. {differ} {refused} Run: course "
+                f"grade {chapter}"
+            )
 
 
 def check_definitions(source: Source) -> None:
@@ -127,25 +176,35 @@ def _check_asserts(cell: matching.Cell, source: Source) -> None:
 
 def _same(
     one: str,
-    expected: Mapping[str, float],
+    expected: Mapping[str, float | str],
     other: str,
-    found: Mapping[str, float],
+    found: Mapping[str, float | str],
     command: str,
 ) -> None:
-    if expected == found:
-        return
-    differ = sorted(
-        name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)
-    )
+    if differ := _differences(one, expected, other, found):
+        raise CourseError(f"{differ} {REFUSED} {command}")
+
+
+def _differences(
+    one: str,
+    expected: Mapping[str, float | str],
+    other: str,
+    found: Mapping[str, float | str],
+) -> str:
+    """A sentence that names the cells on which two sides do not agree; empty if there are none."""
+    names = expected.keys() | found.keys()
+    differ = sorted(name for name in names if expected.get(name) != found.get(name))
+    if not differ:
+        return ""
     named = [
-        f"{name} ({_points(expected.get(name))} and {_points(found.get(name))})"
+        f"{name} ({_words(expected.get(name))} and {_words(found.get(name))})"
         for name in differ[:MOST_NAMED]
     ]
     more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
-    raise CourseError(
-        f"{one} and {other} do not agree on {', '.join(named)}{more}. {REFUSED} {command}"
-    )
+    return f"{one} and {other} do not agree on {', '.join(named)}{more}."
 
 
-def _points(points: float | None) -> str:
-    return "not there" if points is None else f"{points:g} points"
+def _words(points: float | str | None) -> str:
+    if points is None:
+        return "not there"
+    return points if isinstance(points, str) else f"{points:g} points"

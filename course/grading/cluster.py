@@ -7,12 +7,15 @@ workers: keep it on a private network, or use TLS (`tls://`, configured as dask 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Generator, Iterable
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from course import exercises
 from course.grading import judge, workers
 from course.grading.result import Result
 from course.grading.workers import Job, Worker
@@ -46,7 +49,7 @@ class Cluster:
             found: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
-        expected = profiles.versions()
+        expected, _ = _described()
         for name, (versions, _) in found.items():
             if versions != expected:
                 self.close()
@@ -130,9 +133,13 @@ def _common(offered: list[list[str]]) -> str:
 
 
 def _described() -> tuple[dict[str, str], list[str]]:
-    """This machine's versions, and the sandboxes that work on it."""
+    """This machine's versions, those of the exercises among them, and the sandboxes that work."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(exercises.__path__[0]).glob("*.py")):
+        digest.update(file.read_bytes())
+    versions = {**profiles.versions(), "exercises": digest.hexdigest()[:12]}
     safe = (profiles.NAMESPACES, profiles.LANDLOCK)
-    return profiles.versions(), [profile for profile in safe if profiles.why_not(profile) is None]
+    return versions, [profile for profile in safe if profiles.why_not(profile) is None]
 
 
 def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:

@@ -15,10 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Assignment, Gradebook, MissingEntry
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
+from course.grading import agreement
+from course.grading.result import all_stored
 from course.shared import files
 from course.shared.errors import CourseError
 
@@ -42,12 +44,18 @@ class Grade:
     """Whether everything that a person must grade is graded."""
 
 
+def find_assignment(book: Gradebook, chapter: str) -> Assignment:
+    """The gradebook's entry of a chapter. Raises CourseError if there is none."""
+    try:
+        return book.find_assignment(chapter)
+    except MissingEntry:
+        command = agreement.generate(chapter)
+        raise CourseError(f"The gradebook does not know {chapter} yet: {command}") from None
+
+
 def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
-    try:
-        assignment = book.find_assignment(chapter)
-    except MissingEntry:
-        raise CourseError(f"The gradebook does not know {chapter} yet.") from None
+    assignment = find_assignment(book, chapter)
     found = {
         submission.student_id: submission for submission in book.assignment_submissions(chapter)
     }
@@ -265,9 +273,18 @@ def export(
     """
     from nbgrader.plugins import CsvExportPlugin
 
-    from course.grading.gradebook import opened
+    from course.grading.gradebook import checks_of, opened
 
     with opened(root, config) as book:
+        checks = {
+            name: points
+            for notebook in find_assignment(book, chapter).notebooks
+            for name, points in checks_of(notebook).items()
+        }
+        refused = "Nothing was written, because grades would be wrong."
+        learners = {submission.student_id for submission in book.assignment_submissions(chapter)}
+        found = (result for result in all_stored(root, chapter) if result.learner in learners)
+        agreement.check_results(chapter, found, checks, refused)
         open_ones = [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]
         if platform == "csv":
             if identities or column:

@@ -19,6 +19,7 @@ from nbgrader.api import (
     Grade,
     Gradebook,
     MissingEntry,
+    Notebook,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
@@ -28,6 +29,7 @@ from sqlalchemy import bindparam, func, insert, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
+from course.grading.agreement import generate
 from course.shared.errors import CourseError
 
 _STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
@@ -47,19 +49,26 @@ class ChapterEntries:
         self._late = late(config=config)
         try:
             assignment = self._book.find_assignment(chapter)
+            notebook = self._book.find_notebook(chapter, chapter)
         except MissingEntry:
             self.close()
             raise CourseError(
                 f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet: "
-                f"nbgrader generate_assignment {chapter}"
+                f"{generate(chapter)}"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
-        self._notebooks = {notebook.id for notebook in assignment.notebooks}
-        notebook = next(notebook for notebook in assignment.notebooks if notebook.name == chapter)
+        self._notebooks = {each.id for each in assignment.notebooks}
         self._notebook = notebook.id
+        self.others = [
+            each.name
+            for each in assignment.notebooks
+            if each.name != notebook.name and each.max_score
+        ]
+        """Notebooks of another name whose points the gradebook counts in this chapter."""
         graded = [*notebook.grade_cells, *notebook.task_cells]
         self.points = {cell.name: float(cell.max_score) for cell in graded}
         """Points that each graded cell is worth."""
+        self.checks = checks_of(notebook)
         self._graded = {cell.id: cell.name for cell in graded}
         commented = [*notebook.solution_cells, *notebook.task_cells]
         self._commented = {cell.id: cell.name for cell in commented}
@@ -67,6 +76,16 @@ class ChapterEntries:
         """The cells that a person may say something about."""
         self.tasks = frozenset(cell.name for cell in notebook.task_cells)
         """Those of which a person reads what learners made elsewhere in the notebook."""
+        kinds: dict[str, list[str]] = {}
+        for kind, cells in (
+            ("a task", notebook.task_cells),
+            ("graded", notebook.grade_cells),
+            ("an answer", notebook.solution_cells),
+        ):
+            for cell in cells:
+                kinds.setdefault(cell.name, []).append(kind)
+        self.kinds = {name: " and ".join(words) for name, words in kinds.items()}
+        """What each cell is: an answer, graded, both, or a task."""
         self._book.db.commit()
 
     def close(self) -> None:
@@ -211,6 +230,16 @@ class ChapterEntries:
         run(row.values(late_submission_penalty=penalty))
 
 
+def checks_of(notebook: Notebook) -> dict[str, float]:
+    """The points of the cells of a notebook that are graded by running them."""
+    answers = {cell.name for cell in notebook.solution_cells}
+    return {
+        cell.name: float(cell.max_score)
+        for cell in notebook.grade_cells
+        if cell.cell_type == "code" and cell.name not in answers
+    }
+
+
 def roster(root: Path, config: Config) -> list[str]:
     """The learners whom the gradebook knows; none where there is no gradebook yet."""
     url = _url(root, config)
@@ -232,8 +261,9 @@ def opened(root: Path, config: Config) -> Gradebook:
             f"The gradebook {make_url(url)!r} cannot be opened "
             f"({getattr(problem, 'orig', None) or problem}). Where another program holds it, wait "
             "for that. Where it is damaged or not nbgrader's, put a copy in its place, or move it "
-            "away and make a new one: nbgrader generate_assignment, then course grade. Nothing of "
-            "what was graded is lost; points and comments by hand are in the gradebook alone."
+            "away and make a new one: nbgrader generate_assignment --force, then course grade. "
+            "Nothing of what was graded is lost; points and comments by hand are in the gradebook "
+            "alone."
         ) from None
     return book
 

@@ -107,7 +107,7 @@ def _course(root: Path) -> Iterator[str]:
     if kind in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
         yield f"The gradebook lies on {kind}, where SQLite loses data: use PostgreSQL or move it."
     if not gradebook.exists():
-        yield "There is no gradebook yet: nbgrader generate_assignment makes it."
+        yield "There is no gradebook yet: nbgrader generate_assignment CHAPTER --force makes it."
     elif sys.platform != "win32" and _is_open(gradebook.parent):
         yield (
             "Everybody on this machine can read what was handed in, feedback and grades: "

@@ -48,7 +48,7 @@ class Writer:
             from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
 
             self._entries = ChapterEntries(root, source.chapter, config)
-            agreement.check_gradebook(source, self._entries.points)
+            agreement.check_gradebook(source, self._entries)
         except BaseException:
             os.close(self._lock)
             raise
@@ -84,7 +84,13 @@ class Writer:
         )
 
     def apply(self, result: Result) -> None:
-        """Write everything about a result."""
+        """Write everything about a result.
+
+        Raises CourseError if it was graded by other points than the gradebook's, which would be
+        capped: by a worker with other definitions, for instance.
+        """
+        checks, refused = self._entries.checks, "The result was not written."
+        agreement.check_results(result.chapter, [result], checks, refused)
         file = result_file(self.root, result.learner, result.chapter)
         file.unlink(missing_ok=True)
         page = result.page or autograded(result, self.source)

@@ -75,6 +75,10 @@ def source_of(root: Path, chapter: str) -> Source:
         released, solved = (json.loads(file.read_text(encoding="utf-8")) for file in built)
     except OSError:
         raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
+    except ValueError:
+        raise CourseError(
+            f"A notebook of {chapter} is damaged, it is no JSON: course build {chapter}."
+        ) from None
     folder = built[0].parent
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()

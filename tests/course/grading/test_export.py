@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from classroom import CHAPTER, PIXELS, School
 from nbgrader.api import Gradebook
 
 from course.authoring.release import nbgrader_config
-from course.grading import export
+from course.grading import export, judge
+from course.grading.intake import Submission
+from course.grading.result import result_file
+from course.notebook.matching import Source
 from course.shared.errors import CourseError
 
 # nbgrader's own use of its database
@@ -135,6 +139,24 @@ def test_who_is_not_graded_by_hand_yet_is_named(graded: School) -> None:
     config = nbgrader_config(own=True)
     file = graded.root / "grades.csv"
     assert export.export(graded.root, CHAPTER, "moodle", file, config=config) == ["bob"]
+
+
+@pytest.mark.parametrize("change", [99.0, None])
+def test_nobody_is_exported_who_was_graded_by_other_points(
+    write: Write, graded: School, source: Source, change: float | None
+) -> None:
+    # after points were changed, and after an exercise was added, until all are graded again
+    result = judge.refused(source, Submission("ada", CHAPTER, b""), "", "")
+    first, *rest = result.exercises
+    other = replace(first, report=replace(first.report, possible=change or 0.0))
+    older = replace(result, exercises=(other, *rest) if change else tuple(rest))
+    for learner, found in (("ada", result), ("bob", older), ("gone", older)):
+        file = result_file(graded.root, learner, CHAPTER)
+        file.parent.mkdir(parents=True)
+        file.write_text(replace(found, learner=learner).to_json(), encoding="utf-8")
+    with pytest.raises(CourseError, match=f"bob was graded by other .*Run: course grade {CHAPTER}"):
+        write("canvas")
+    assert not (graded.root / "grades.csv").exists()
 
 
 @pytest.mark.rest

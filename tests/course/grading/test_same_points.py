@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from classroom import CHAPTER, PIXELS, Notebook, School, cell_of
 
-from course.grading import agreement, batch
+from course.grading import agreement, batch, judge
+from course.grading.result import Result
+from course.grading.workers import Job
 from course.notebook import exercise, matching
+from course.notebook.matching import Source
 from course.shared.errors import CourseError
 
 CHECK = "check-pixels"
-BUILD = rf"Run: course build {CHAPTER}, then nbgrader generate_assignment {CHAPTER}"
+GENERATE = f"nbgrader generate_assignment {CHAPTER} --force"
+BUILD = f"Run: course build {CHAPTER}, then {GENERATE}"
 
 
 def _other_points(notebook: Notebook) -> None:
@@ -52,6 +57,10 @@ def _other_check(notebook: Notebook) -> None:
 def _other_function(notebook: Notebook) -> None:
     answer = cell_of(notebook, "pixels")
     answer["source"] = "".join(answer["source"]).replace("to_unit_range", "to_unit")
+
+
+def _answer_that_is_graded(notebook: Notebook) -> None:
+    cell_of(notebook, CHECK)["metadata"]["nbgrader"]["solution"] = True
 
 
 CHANGES = [_other_points, _other_name, _no_cell]
@@ -95,7 +104,7 @@ def test_notebooks_that_are_not_the_definitions(
     assert f"{CHECK} ({PIXELS:g} points and " in _refused(school, BUILD)
 
 
-@pytest.mark.parametrize("change", [*CELLS, _other_check])
+@pytest.mark.parametrize("change", [*CELLS, _other_check, _answer_that_is_graded])
 def test_a_released_notebook_with_other_cells(
     school: School, change: Callable[[Notebook], None]
 ) -> None:
@@ -113,6 +122,17 @@ def test_notebooks_without_the_answer_that_the_definition_asks_for(
     assert "has no cell pixels above its check that defines" in _refused(school, BUILD)
 
 
+def test_a_released_notebook_whose_stub_has_another_name(school: School) -> None:
+    _change(school, "notebooks", _other_function)
+    assert "The released notebook has no cell pixels above" in _refused(school, BUILD)
+
+
+def test_a_damaged_notebook(school: School) -> None:
+    file = school.root / "notebooks" / CHAPTER / f"{CHAPTER}.ipynb"
+    file.write_text("<<<<<<< HEAD\n" + file.read_text("utf-8"), "utf-8")
+    _refused(school, f"is damaged, it is no JSON: course build {CHAPTER}")
+
+
 def test_definitions_that_are_newer_than_the_notebooks(
     school: School, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,31 +148,81 @@ def test_an_exercise_that_is_not_defined_any_more(
     assert f"{CHECK} (not there and {PIXELS:g} points)" in _refused(school, BUILD)
 
 
+def _nbgrader(school: School, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    return subprocess.run(command, cwd=school.root, capture_output=True, text=True, check=False)
+
+
+def _change_gradebook(school: School, *statements: str) -> None:
+    with school.gradebook() as book:
+        for statement in statements:
+            book.db.connection().exec_driver_sql(statement)
+        book.db.commit()
+
+
 @pytest.mark.parametrize(
     "change",
     [
         "update grade_cells set max_score = max_score + 1",
         f"update base_cell set name = 'check-other' where name = '{CHECK}'",
+        "update base_cell set name = 'other' where name = 'pixels'",
     ],
 )
 def test_an_older_gradebook(school: School, change: str) -> None:
     # its old maxima capped new points: perfect learners had 18 of 20
-    with school.gradebook() as book:
-        book.db.connection().exec_driver_sql(change)
-        book.db.commit()
-    said = _refused(school, rf"Run: nbgrader generate_assignment {CHAPTER}")
+    _change_gradebook(school, change)
+    said = _refused(school, f"Run: {GENERATE}")
     assert "The released notebook and the gradebook do not agree" in said
+
+
+def test_a_gradebook_to_which_only_the_due_date_was_told(school: School) -> None:
+    _change_gradebook(
+        school, *(f"delete from {it}" for it in ("source_cell", "base_cell", "notebook"))
+    )
+    _refused(school, f"does not know {CHAPTER} yet: {GENERATE}")
+
+
+def test_a_gradebook_that_counts_a_copy_of_the_notebook(school: School) -> None:
+    # nbgrader takes in every notebook of the folder: perfect learners had 20 of 40
+    with school.gradebook() as book:
+        book.add_notebook(f"{CHAPTER}-Copy1", CHAPTER)
+        book.add_grade_cell(CHECK, f"{CHAPTER}-Copy1", CHAPTER, max_score=4, cell_type="code")
+    said = _refused(school, f"rm solutions/{CHAPTER}/{CHAPTER}-Copy1.ipynb, then {GENERATE}")
+    assert "The gradebook counts the points of other notebooks" in said
+
+
+@pytest.mark.rest
+def test_the_command_that_is_named_mends_the_gradebook(school: School) -> None:
+    # without --force nbgrader skips a chapter whose notebook is there, and ends with 0
+    _change_gradebook(school, "update grade_cells set max_score = max_score + 1")
+    _refused(school, GENERATE)
+    _nbgrader(school, *GENERATE.split()[1:])
+    assert [it.score for it in batch.grade(school.root, CHAPTER, workers=1)] == [20.0]
+
+
+def test_a_result_of_other_points_is_not_written(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as a worker gives it whose definitions are of another version
+    def results(source: Source, jobs: Iterable[Job], **options: object) -> Generator[Result]:
+        for job in jobs:
+            refused = judge.refused(source, job.submission, job.seed, "")
+            first, *rest = refused.exercises
+            dear = replace(first, report=replace(first.report, possible=9.0, earned=9.0))
+            yield replace(refused, status="graded", exercises=(dear, *rest))
+
+    monkeypatch.setattr(batch, "results", results)
+    with pytest.raises(batch.Ungraded, match="ada was graded by other points"):
+        batch.grade(school.root, CHAPTER, workers=1)
+    assert school.scores() == {}
 
 
 @pytest.mark.rest
 def test_nbgraders_own_command_refuses_too(school: School) -> None:
-    with school.gradebook() as book:
-        book.db.connection().exec_driver_sql("update grade_cells set max_score = max_score + 1")
-        book.db.commit()
-    command = [sys.executable, "-m", "nbgrader", "autograde", CHAPTER, "--create"]
-    done = subprocess.run(command, cwd=school.root, capture_output=True, text=True, check=False)
+    _change_gradebook(school, "update grade_cells set max_score = max_score + 1")
+    done = _nbgrader(school, "autograde", CHAPTER, "--create")
     assert done.returncode != 0
-    assert f"Run: nbgrader generate_assignment {CHAPTER}" in done.stderr
+    assert f"Run: {GENERATE}" in done.stderr
     assert school.scores() in ({}, {"ada": 0.0})
 
 
