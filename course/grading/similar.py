@@ -3,18 +3,20 @@
 The measure: an answer's program becomes a row of tokens in which comments, layout and docstrings
 are gone and every name that the answer itself binds is the same sign, so that renaming changes
 nothing. Its *shingles* are the runs of `LENGTH` tokens. Two kinds of shingles say nothing and are
-left out: those of the code that every learner was given (`given_code`), and those that occur in
-many different answers. Of the others, the rare ones, the share that two answers have in common is
+left out: those of the code that belongs to the exercise (`given_code`), and those that occur in
+many different rows. Of the others, the rare ones, the share that two answers have in common is
 their likeness. Answers with few rare shingles are not compared: there are few ways to write three
 lines.
 
-Answers that are equal token by token, names included, count once where shingles are counted:
-twenty copies of one unusual answer do not make it usual.
+Answers with the same row count once where shingles are counted: twenty renamed copies of one
+unusual answer do not make it usual. What many learners think of by themselves is usual, because
+each writes it a little otherwise.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import re
 import textwrap
@@ -31,9 +33,9 @@ from course.notebook.exercise import Exercise
 
 LENGTH = 6
 COMMON, CROWD = 0.1, 50
-"""What more than this share of the different answers have (and more than two), or this many, is
+"""What more than this share of the different rows have (and more than two), or this many, is
 common."""
-LEAST, ALIKE = 12, 0.6
+LEAST, ALIKE = 24, 0.6
 """Rare shingles that an answer must have to be compared, and the likeness from which on."""
 MOST = 20_000
 """Characters of one answer that are read."""
@@ -61,34 +63,44 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
     >>> shingles("def f(a, b):\\n  return a + b * 2") == shingles("def f(x, y): return x+y*2  # !")
     True
     """
-    names = _bound(source)
-    if names is None:
-        return frozenset()
-    names |= bound
-    row = tuple("name" if token in names else token for token in _tokens(source))
+    row = _row(source, bound)
     return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1))
 
 
 def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shingle]:
-    """The shingles of all code about an exercise that every learner was given.
+    """The shingles of all code that belongs to an exercise, which many learners write.
 
-    That is the released answer, the worked solution, code in the hints, and the code `cells` of
-    the released notebook.
+    That is the released answer, the worked solution, code in the hints, the usual mistakes, and the
+    code `cells` of the released notebook.
     """
     solution = definition.solution_source
     fragments = [code for hint in definition.hints for code in re.findall(r"`+([^`]+)`", hint)]
-    own = frozenset(_bound(solution) or ())
-    programs = [shingles(text) for text in (definition.released_source, solution, *cells)]
+    own = frozenset(_bound(ast.parse(solution)))
+    mistakes = [
+        textwrap.dedent(inspect.getsource(answer))
+        for answer, _ in definition.usual_mistakes.values()
+        if inspect.isfunction(answer)
+    ]
+    texts = (definition.released_source, solution, *mistakes, *cells)
+    programs = [shingles(text) for text in texts]
     return frozenset().union(*programs, *(shingles(text.strip(), own) for text in fragments))
 
 
 @lru_cache(100_000)
-def _tokens(source: str) -> tuple[str, ...]:
-    """The tokens of a program without comments, layout and docstrings."""
+def _row(source: str, bound: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The tokens of a program, its own names replaced; none for a text that is no program."""
     try:
-        found = list(tokenize.generate_tokens(io.StringIO(source[:MOST]).readline))
-    except (SyntaxError, ValueError, tokenize.TokenError):
+        tree = ast.parse(source[:MOST])
+        text = ast.unparse(tree)  # the same text for every layout
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
+    names = _bound(tree) | bound
+    return tuple("name" if token in names else token for token in _tokens(text))
+
+
+def _tokens(source: str) -> list[str]:
+    """The tokens of a program without comments, layout and docstrings."""
+    found = tokenize.generate_tokens(io.StringIO(source).readline)
     row: list[str] = []
     begins = True  # of a statement: a text that stands there alone is a docstring
     for token in found:
@@ -98,19 +110,22 @@ def _tokens(source: str) -> tuple[str, ...]:
             if not (begins and token.type == tokenize.STRING):
                 row.append(token.string)
             begins = False
-    return tuple(row)
+    return row
 
 
-def _bound(source: str) -> set[str] | None:
-    """The names that a program gives to its own variables and arguments; None: it is no program."""
-    try:
-        nodes = list(ast.walk(ast.parse(source[:MOST])))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    stored = {
-        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    return stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that a program gives to its own functions, variables and arguments."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias) and node.asname:
+            names.add(node.asname)
+    return names
 
 
 def pairs(
@@ -118,14 +133,14 @@ def pairs(
 ) -> Iterator[Pair]:
     """The pairs of alike answers to one exercise, by learner; the most alike first.
 
-    Of the learners whose answers are equal token by token each makes a pair with the first.
+    Of the learners whose answers have the same row of tokens each makes a pair with the first.
 
     given: the shingles that say nothing, of `given_code`.
     """
     learners: dict[tuple[str, ...], list[str]] = defaultdict(list)
     unusual: dict[str, frozenset[Shingle]] = {}  # by the first learner with an answer
     for who, text in answers.items():
-        equal = learners[_tokens(text)]
+        equal = learners[_row(text)]
         equal.append(who)
         if len(equal) == 1:
             unusual[who] = shingles(text) - given

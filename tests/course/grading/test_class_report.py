@@ -251,27 +251,70 @@ def test_renaming_and_layout_do_not_hide_a_copy() -> None:
 
 
 def _renamed(source: str, number: int) -> str:
-    """A program as another learner would write it: the same steps with names of their own."""
-    return re.sub(r"\b(values|bins|low|high|width|counted|number|at)\b", rf"\1_{number}", source)
+    """A program with every name of its own changed."""
+    names = r"\b(values|bins|low|high|width|counted|edges|first|step|result|where|many|number|at)\b"
+    return re.sub(names, rf"\1_{number}", source)
 
 
-def test_what_everybody_writes_is_no_likeness() -> None:
-    answers = {f"l{n}": _renamed(LONG, n) for n in range(30)}
+def _honest(number: int) -> str:
+    """The steps that many think of, as one of them writes each; 96 ways."""
+    choices = (
+        ("low, high = min(values), max(values)", "low = min(values)\n    high = max(values)"),
+        ("width = (high - low) / bins or 1", "width = max((high - low) / bins, 1e-9)"),
+        ("counted = [0] * bins", "counted = [0 for at in range(bins)]", "counted = bins * [0]"),
+        (
+            "counted[min(int((value - low) // width), bins - 1)] += 1",
+            "at = int((value - low) / width)\n        counted[min(at, bins - 1)] += 1",
+        ),
+        (
+            "return [(low + width * at, number) for at, number in enumerate(counted)]",
+            "return [(low + at * width, counted[at]) for at in range(bins)]",
+            "return list(zip([low + at * width for at in range(bins)], counted))",
+            "for at in range(bins):\n        counted[at] = low + width * at, counted[at]\n"
+            "    return counted",
+        ),
+    )
+    own = []
+    for ways in choices:
+        number, way = divmod(number, len(ways))
+        own.append(ways[way])
+    own.insert(3, "for value in values:")
+    own[4] = f"    {own[4]}"
+    return "def histogram(values, bins):\n    " + "\n    ".join(own) + "\n"
+
+
+def _copied(number: int) -> str:
+    """An unusual program as one who copies hands it in: renamed, and laid out anew."""
+    lines = _renamed(OTHER, number).splitlines()
+    lines.insert(1 + number % 5, f"    # step {number}" if number % 5 < 4 else "")
+    copy = "\n".join(lines)
+    if number % 3 == 1:
+        copy = copy.replace("    ", "  ").replace(" / ", "/")
+    if number % 3 == 2:
+        copy = copy.replace("return [", "return [\n        ")
+    return copy + "\n"
+
+
+def test_what_everybody_writes_in_a_way_of_their_own_is_no_likeness() -> None:
+    answers = {f"l{n}": _renamed(_honest(n), n) for n in range(96)}
     assert list(similar.pairs("histogram", answers)) == []
 
 
-def test_of_a_planted_class_every_copy_is_found_and_nobody_else() -> None:
+@pytest.mark.parametrize("n_copies", [2, 20, 60])
+def test_of_a_planted_class_every_copy_is_found_and_nobody_else(n_copies: int) -> None:
     asked = EXERCISES["linspace-by-hand"]
     codes = [code for hint in asked.hints for code in re.findall("`([^`]+)`", hint)]
     hinted = f"{asked.released_source}\n    return {max(codes, key=len)}"
+    obvious = "    return start + (end - start) * tk.arange(steps) / max(steps - 1, 1)"
+    heading = asked.released_source.split("\n")[0]
     answers = {f"untouched{n}": asked.released_source for n in range(30)}
     answers |= {f"solution{n}": asked.solution_source for n in range(25)}
     answers |= {f"hint{n}": hinted for n in range(5)}
-    answers |= {f"honest{n}": _renamed(LONG, n) for n in range(51)}
-    copies = {f"copy{n}": OTHER for n in range(20)}
+    answers |= {f"one line{n}": f"{heading}\n{obvious}" for n in range(20)}
+    answers |= {f"honest{n}": _renamed(_honest(n), n) for n in range(60)}
+    copies = {f"copy{n}": _copied(n) for n in range(n_copies)}
     pair = {"one": ODD, "two": ODD.replace("found", "mine").replace("left", "l")}
     answers |= copies | pair
-    assert len(answers) == 133
     found = list(similar.pairs(asked.id, answers, similar.given_code(asked)))
     groups = {frozenset(who) for _, who, _ in groups_of(found)}
     assert groups == {frozenset(copies), frozenset(pair)}
