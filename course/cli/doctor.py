@@ -93,6 +93,7 @@ def examine(folder: Path, source: Source, read: Read = of_ones_own) -> list[Find
                 found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
     found += _beside(repaired.cells, source)
     found += _misplaced(content, repaired.cells, source)
+    found += _without_its_name(repaired.cells, source)
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
     return sorted(found, key=lambda finding: order.index(finding.kind))
@@ -232,6 +233,24 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
                     f"{matching.named(cell)} has {made[0].strip()!r}, which belongs into the cell "
                     f"{matching.grade_id(answer)}. Move it there: only that cell is graded.",
                 )
+
+
+def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
+    """Answers that no cell gives the name by which their check finds them."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for answer in filter(matching.is_answer, code):
+        stub = source.by_id[answer["id"]]
+        names = sorted(matching.defined_names(stub["source"]))
+        if (
+            names
+            and not matching.is_untouched(answer, stub)
+            and not any(matching.defines(cell, stub) for cell in code)
+        ):
+            yield Finding(
+                WRONG,
+                f"{matching.named(answer)} does not define `{'`, `'.join(names)}`, which its check "
+                "looks for. Give the answer that name again.",
+            )
 
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:

@@ -144,6 +144,15 @@ def test_an_answer_that_grading_does_not_find_is_named(
     assert f"belongs into the cell {ID}. Move it there" in wrong[0]
 
 
+def test_an_answer_of_another_name_is_named(klass: Class, tmp_path: Path) -> None:
+    # its check finds nothing: no points, and the doctor said that nothing was wrong
+    notebook = klass.honest()
+    answer = cell_of(notebook, ID)
+    answer["source"] = answer["source"].replace("to_unit_range", "to_unit")
+    (only,) = said(tmp_path, notebook)
+    assert only.startswith(f"wrong     The cell {ID} does not define `to_unit_range`")
+
+
 def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:
     notebook = klass.honest()
     mine = {"cell_type": "code", "source": cell_of(notebook, ID)["source"] + "\n", "metadata": {}}
