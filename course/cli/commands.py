@@ -5,6 +5,7 @@ Modules are imported inside the verbs, so that `course --help` answers at once.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -56,6 +57,17 @@ def main() -> None:
             raise
         print(f"course: {_not_installed(missing)}", file=sys.stderr)
         sys.exit(1)
+    except OSError as problem:
+        if problem.errno not in _NOT_WRITABLE:
+            raise
+        where = problem.filename or "The disk"
+        again = "Mend that, and use the same command again."
+        print(f"course: {where} cannot be written ({problem.strerror}). {again}", file=sys.stderr)
+        sys.exit(1)
+
+
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+"""What a machine says of a home or a course that is read-only, and of a disk that is full."""
 
 
 def _not_installed(missing: ImportError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -89,6 +90,19 @@ def test_a_module_that_learners_lack_is_one_sentence(
     with pytest.raises(SystemExit, match="1"):
         commands.main()
     assert "`course demo` is for authors" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/home/ada/.local")
+
+    monkeypatch.setattr(commands, "app", fails)
+    with pytest.raises(SystemExit, match="1"):
+        commands.main()
+    said = capsys.readouterr().err
+    assert said.startswith("course: /home/ada/.local cannot be written (Permission denied). Mend")
 
 
 def test_help_starts_no_heavy_module(environment: Mapping[str, str]) -> None:
