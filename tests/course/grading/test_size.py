@@ -10,7 +10,7 @@ _spec.loader.exec_module(size)
 
 APART = ("export.py", "comments.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3647, "sandbox": 1395, "apart": 250, "matching": 279}
+MOST = {"grading": 3637, "sandbox": 1395, "apart": 250, "matching": 279}
 LONGEST = 400
 """Lines of one file."""
 
