@@ -78,7 +78,7 @@ def profile_for(*, unsafe: bool = False) -> str:
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
-    sound = [folder for folder in _folders(root, chapter) if why_not(folder, chapter) is None]
+    sound = [folder for folder in folders(root, chapter) if why_not(folder, chapter) is None]
     found = [(path.name, path / chapter) for path in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
@@ -86,7 +86,8 @@ def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[
     return [(name, path) for name, path in found if not wanted or name in wanted]
 
 
-def _folders(root: Path, chapter: str) -> list[Path]:
+def folders(root: Path, chapter: str) -> list[Path]:
+    """The folders of learners who handed the chapter in, those that are not graded included."""
     folder = root / "course" / "submitted"
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     return [folder for folder in found if _is_there(folder / chapter)]
@@ -133,7 +134,7 @@ def _others(folder: Path, chapter: str) -> list[int]:
 
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission that is not graded."""
-    found = ((folder, why_not(folder, chapter)) for folder in _folders(root, chapter))
+    found = ((folder, why_not(folder, chapter)) for folder in folders(root, chapter))
     return [f"{ascii(path.name)[:150]} is not graded: {why}." for path, why in found if why]
 
 
@@ -148,6 +149,22 @@ def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
     except OSError as problem:
         sentence = f"{folder} cannot be read by you ({problem.strerror})"
         return judge.ungraded(source, nothing, "", sentence)
+
+
+def not_graded(root: Path, chapter: str) -> list[str]:
+    """Who handed in what has no grade: ungraded, left out, or newer than the grade."""
+    source = matching.source_of(root, chapter)
+    found = []
+    for folder in folders(root, chapter):
+        submission = taken_in(folder.name, folder / chapter, source)
+        earlier = stored(root, folder.name, chapter)
+        if isinstance(submission, Submission):
+            is_graded = earlier is not None and earlier.submission == submission.digest
+        else:
+            is_graded = earlier == submission
+        if not is_graded:
+            found.append(folder.name)
+    return found
 
 
 class Ungraded(CourseError):

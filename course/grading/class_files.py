@@ -46,7 +46,8 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     results = all_stored(root, chapter)
     if not names:
         results = [replace(result, sentence=_FILES.sub("", result.sentence)) for result in results]
-    report = ClassReport(chapter, results, known, _given_cells(root, chapter))
+    handed_in = [folder.name for folder in batch.folders(root, chapter)]
+    report = ClassReport(chapter, results, known, _given_cells(root, chapter), handed_in)
     if not report.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
     secret = batch.secret_of(root)
@@ -90,8 +91,10 @@ def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
         row = [points.get(id, "") for id in ids]
         rest = [len(result.troubles), len(result.repaired), result.source[:12]]
         yield [name(result.learner), result.status, result.score, result.possible, *row, *rest]
-    for learner in report.absent:
-        yield [name(learner), "nothing", 0.0, report.possible, *[""] * len(ids), 0, 0, ""]
+    without = [(learner, "nothing") for learner in report.absent]
+    without += [(learner, "not graded") for learner in report.not_graded]
+    for learner, status in without:
+        yield [name(learner), status, 0.0, report.possible, *[""] * len(ids), 0, 0, ""]
 
 
 def _exercises(report: ClassReport) -> Iterator[list[object]]:

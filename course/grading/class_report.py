@@ -120,6 +120,7 @@ class ClassReport:
     """The results of one chapter.
 
     roster: the learners whom the gradebook knows. given_cells: the code of the released notebook.
+    handed_in: the learners who have a folder of this chapter.
     """
 
     def __init__(
@@ -128,10 +129,14 @@ class ClassReport:
         results: Sequence[Result],
         roster: Sequence[str] = (),
         given_cells: Sequence[str] = (),
+        handed_in: Sequence[str] = (),
     ) -> None:
         self.chapter, self.results, self._given_cells = chapter, results, given_cells
-        handed_in = {result.learner for result in results}
-        self.absent = [learner for learner in roster if learner not in handed_in]
+        with_result = {result.learner for result in results}
+        self.not_graded = sorted({*handed_in} - with_result)
+        """Who handed in what has no result: this machine could not grade it, or nobody tried."""
+        present = with_result.union(handed_in)
+        self.absent = [learner for learner in roster if learner not in present]
         """Whom the gradebook knows, and who handed nothing in."""
         self.graded = [result for result in results if result.status == "graded"]
 

@@ -273,8 +273,15 @@ def export(
     """
     from nbgrader.plugins import CsvExportPlugin
 
+    from course.grading import batch
     from course.grading.gradebook import checks_of, opened
 
+    if waiting := batch.not_graded(root, chapter):
+        raise CourseError(
+            f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
+            f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
+            "be graded has to leave course/submitted/. Nothing was written."
+        )
     with opened(root, config) as book:
         checks = {
             name: points

@@ -29,7 +29,6 @@ from sqlalchemy import bindparam, func, insert, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
-from course.grading.agreement import generate
 from course.shared.errors import CourseError
 
 _STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
@@ -54,7 +53,7 @@ class ChapterEntries:
             self.close()
             raise CourseError(
                 f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet: "
-                f"{generate(chapter)}"
+                f"nbgrader generate_assignment {chapter} --force"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
         self._notebooks = {each.id for each in assignment.notebooks}

@@ -21,8 +21,8 @@ from course.grading.remote import Caller, run_case
 from course.grading.result import Graded, Result
 from course.grading.session import Died, MachineFault, Session, Warm
 from course.notebook import answer, exercise, history, matching
-from course.notebook.check import RunCase, nothing_to_check, with_note
 from course.notebook.check import judge as check_with
+from course.notebook.check import nothing_to_check, with_note
 from course.notebook.exercise import Case, Exercise
 from course.notebook.matching import Cell, Refused, Source
 from course.notebook.report import Report
@@ -208,14 +208,12 @@ class Judge:
         with self.runner.session_for(position, alone=alone) as session:
             if session is None:
                 return None
-            without = definition.without if definition else ()
-            check = SessionCheck(session, without, self.runner.runs, self.seed)
             seconds = self.runner.warm.limits.check_seconds
             if definition is None:
-                report = self._checked_by_asserts(check.caller(seconds), cell)
+                report = self._checked_by_asserts(Caller(session, budget=Budget(seconds)), cell)
                 return report, report.message if session.is_over else None
             try:
-                return check.exercise(definition, seconds), check.death
+                return check_exercise(session, definition, self.runner.runs, self.seed, seconds)
             except OSError:
                 raise  # of this process: what an answer raises does not come so far
             except Exception as problem:  # as in the notebook; the other exercises are checked
@@ -231,53 +229,43 @@ class Judge:
         return asserts.judge(caller, own["source"], name, _points(cell), solved)
 
 
-class SessionCheck:
-    """One check in one session. runs: what ran in it."""
+def check_exercise(
+    session: Session, exercise: Exercise, runs: list[history.Run], seed: str, seconds: float
+) -> tuple[Report, str | None]:
+    """The report on one exercise, found and decided as `check` does in the notebook.
 
-    def __init__(
-        self, session: Session, without: tuple[str, ...], runs: list[history.Run], seed: str
-    ) -> None:
-        self.session, self.without, self.runs, self.seed = session, without, runs, seed
-        self.death: str | None = None
+    runs: what ran in the session. With it: how the session ended meanwhile, if it did.
+    """
+    probes = type(exercise).run is not Exercise.run
+    caller = Caller(session, exercise.without, probes, Budget(seconds))
+    death: str | None = None
 
-    def caller(self, seconds: float, *, probes: bool = False) -> Caller:
-        """What makes calls for this check."""
-        return Caller(self.session, self.without, probes, Budget(seconds))
-
-    def exercise(self, exercise: Exercise, seconds: float) -> Report:
-        """The report on one exercise, found and decided as `check` does in the notebook."""
-        caller = self.caller(seconds, probes=type(exercise).run is not Exercise.run)
+    def run(
+        exercise: Exercise, value: Any, given: Case, untouched: Case, budget: Budget
+    ) -> Outcome:
+        nonlocal death
+        if death is not None:
+            return Outcome("not run")
         try:
-            exists, value, source = caller.look(exercise.name)
+            return run_case(caller, exercise, value, given, untouched, budget)
         except (Died, WireError) as problem:
-            self.death = str(problem)
-            return Report(
-                exercise.id, exercise.title, "stopped", exercise.points, message=str(problem)
-            )
-        namespace = {exercise.name: value} if exists else {}
-        found = answer.find(exercise, namespace, self.runs, lambda _: source)
-        if found.state != "ready":
-            report = nothing_to_check(exercise, found)
-        else:
-            run = self._runner(caller)
-            report = check_with(
-                exercise, value, seed=self.seed, seconds=seconds, run=run, source=found.source
-            )
-        return with_note(report, found)
+            death = str(problem)
+            return Outcome("raised", error=Ended(), message=(death, ""))
 
-    def _runner(self, caller: Caller) -> RunCase:
-        def run(
-            exercise: Exercise, value: Any, given: Case, untouched: Case, budget: Budget
-        ) -> Outcome:
-            if self.death is not None:
-                return Outcome("not run")
-            try:
-                return run_case(caller, exercise, value, given, untouched, budget)
-            except (Died, WireError) as problem:
-                self.death = str(problem)
-                return Outcome("raised", error=Ended(), message=(self.death, ""))
-
-        return run
+    try:
+        exists, value, source = caller.look(exercise.name)
+    except (Died, WireError) as problem:
+        text = str(problem)
+        return Report(exercise.id, exercise.title, "stopped", exercise.points, message=text), text
+    namespace = {exercise.name: value} if exists else {}
+    found = answer.find(exercise, namespace, runs, lambda _: source)
+    if found.state != "ready":
+        report = nothing_to_check(exercise, found)
+    else:
+        report = check_with(
+            exercise, value, seed=seed, seconds=seconds, run=run, source=found.source
+        )
+    return with_note(report, found), death
 
 
 class Ended(Exception):

@@ -374,3 +374,12 @@ def test_who_passes_only_what_everybody_has_is_told_so() -> None:
 def test_the_page_says_how_to_have_names(tmp_path: Path) -> None:
     assert "pseudonyms" in written(tmp_path, *CLASS)
     assert "pseudonyms" not in written(tmp_path, *CLASS, names=True)
+
+
+def test_who_handed_in_and_is_not_graded_is_not_said_to_have_handed_nothing_in(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "course" / "submitted" / "flo" / CHAPTER).mkdir(parents=True)
+    page = written(tmp_path, *CLASS, names=True)
+    assert "Handed in and not graded: flo." in page
+    assert rows(tmp_path, "learners.csv")[-1]["status"] == "not graded"

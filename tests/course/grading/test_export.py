@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, PIXELS, School
+from classroom import CHAPTER, LIMITS, PIXELS, School
 from nbgrader.api import Gradebook
 
 from course.authoring.release import nbgrader_config
-from course.grading import export, judge
+from course.grading import batch, export, judge
 from course.grading.intake import Submission
 from course.grading.result import result_file
 from course.notebook.matching import Source
@@ -169,3 +169,23 @@ def test_nbgrader_itself_takes_the_plugin(graded: School) -> None:
     app.initialize([plugin, "--to", str(file), "--assignment", CHAPTER])
     app.start()
     assert file.read_text(encoding="utf-8").startswith("Student,ID,SIS User ID,SIS Login ID,")
+
+
+@pytest.mark.parametrize("learner", ["ada", "cem", "new"])
+def test_what_is_handed_in_and_not_graded_is_no_zero(graded: School, learner: str) -> None:
+    graded.submit(learner, b"{}")
+    file = graded.root / "grades.csv"
+    with pytest.raises(CourseError, match=f"not graded: '{learner}'.*Nothing was written"):
+        export.export(graded.root, CHAPTER, "csv", file, config=nbgrader_config(own=True))
+    assert not file.exists()
+
+
+@pytest.mark.usefixtures("kept_workers")
+def test_who_is_graded_or_refused_is_exported(school: School, half: bytes) -> None:
+    school.submit("ada", half)
+    school.submit("bob", b"", "notes.txt")
+    config = nbgrader_config(own=True)
+    batch.grade(school.root, CHAPTER, workers=1, limits=LIMITS)
+    file = school.root / "grades.csv"
+    export.export(school.root, CHAPTER, "moodle", file, config=config)
+    assert file.exists()
