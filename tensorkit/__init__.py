@@ -4,20 +4,22 @@
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
 
-The core in the order in which to read it, with minutes:
+The core in the order in which to read it, with minutes of 25 lines. Of what is marked with * the
+first function of each kind is enough: five to ten minutes.
 
-    base, storage, layout     what a tensor is; shapes and strides as plain numbers           (15)
-    ops.arithmetic            ``a + b``: forward, gradient and example of an operation         (10)
-    autograd.grad_mode        whether operations are recorded; NumPy's warnings (errstate)     (5)
-    definition, dispatch      what ``@op`` makes of that: the direct path and the slow way     (30)
-    explainer, errors         the words of what is refused                                     (10)
-    ops.arguments, copying    dtypes that differ, numbers; devices that differ                 (10)
-    autograd.node             what is recorded of an operation; its formulas                   (25)
+    base, storage, layout     what a tensor is; shapes and strides as plain numbers            (20)
+    ops.arithmetic *          ``a + b``: forward, gradient and example of an operation         (15)
+    autograd.grad_mode        whether operations are recorded; NumPy's warnings (errstate)     (10)
+    definition, dispatch      what ``@op`` makes of that: the direct path                      (25)
+    dispatch_layers           the slow way: autograd, modes, promotion, device                 (10)
+    explainer, errors         the words of what is refused                                     (15)
+    ops.arguments, copying    dtypes that differ, numbers; devices that differ                 (15)
+    autograd.node             what is recorded of an operation; its formulas                   (20)
     autograd.engine           ``backward()``; ops.reductions.sum_to_shape                      (20)
-    autograd.inplace          views, versions, writes in place; ops.inplace                    (20)
-    ops.views, ops.indexing   ``x.view(2, 3)`` and ``x[index]``                                (15)
-    devices, _tensor          where memory is; the class with its methods (ops.methods)        (10)
-    cuda.simulated            the GPU that is simulated: how its arrays find NumPy             (15)
+    autograd.inplace          views, versions, writes in place; ops.inplace                    (15)
+    ops.views, indexing *     ``x.view(2, 3)`` and ``x[index]``                                (40)
+    devices, _tensor *        where memory is; the class with its methods (ops.methods)        (45)
+    cuda.simulated *          the GPU that is simulated: how its arrays find NumPy             (20)
 
 nn and optim are made of all this.
 

@@ -165,14 +165,13 @@ class Tensor(Methods):
 
     # Where it lies
 
-    def is_contiguous(self, *, memory_format: None = None) -> bool:
+    def is_contiguous(self) -> bool:
         """Whether the elements lie in memory one after the other in row-major order.
 
         >>> a = tk.zeros(2, 3)
         >>> a.is_contiguous(), a[:, 0].is_contiguous()
         (True, False)
         """
-        _only_contiguous_format("is_contiguous", memory_format)
         return layout.is_contiguous(self._array.shape, self._strides)
 
     contiguous = copying.contiguous
@@ -235,7 +234,8 @@ class Tensor(Methods):
 
     def view_as(self, other: "Tensor") -> "Tensor":
         """View in the shape of ``other``."""
-        return views.view(self, _shape_of("view_as", other))
+        arguments.need_tensor("view_as", other, "other", 1)
+        return views.view(self, tuple(other.shape))
 
     # Gradients
 
@@ -427,21 +427,18 @@ class Tensor(Methods):
         device: Any = None,
         non_blocking: Any = False,
         copy: Any = False,
-        memory_format: None = None,
     ) -> "Tensor":
         """This tensor with another dtype or on another device; itself if nothing changes.
 
         The first arguments may be a dtype, a device, a device and a dtype, or another tensor
-        whose dtype and device are taken; then ``non_blocking`` and ``copy``.
+        whose dtype and device are taken.
 
         >>> tk.tensor([1.7, -1.7]).to(tk.int64)
         tensor([ 1, -1])
         """
-        _only_contiguous_format("to", memory_format)
-        args, flags = arguments.without_flags(args)
         dtype, device = arguments.conversion(args, dtype, device)
         where = None if device is None else as_device(device)
-        return copying.to(self, dtype, where, copy=(copy or flags[1:] == (True,)))
+        return copying.to(self, dtype, where, copy=copy)
 
     def cpu(self) -> "Tensor":
         """This tensor on the CPU; itself if it is there already."""
@@ -553,20 +550,6 @@ class Tensor(Methods):
 
     __deepcopy__ = pickling.deepcopy
     __reduce__ = pickling.reduce
-
-
-def _only_contiguous_format(function: str, memory_format: Any) -> None:
-    if memory_format is not None:
-        raise errors.NotSupportedError(
-            f"{function}(): tensorkit has no memory formats",
-            "Every new tensor is contiguous, or in the memory order of the tensor it copies.",
-            repair="leave memory_format= out",
-        )
-
-
-def _shape_of(function: str, other: Any) -> tuple[Any, ...]:
-    arguments.need_tensor(function, other, "other", 1)
-    return tuple(other.shape)
 
 
 for _name in absent.OF_TENSORS:

@@ -346,7 +346,7 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     if definition.explain is not None:
         definition.explain(**values)
     input, other = (values[name] for name in definition.inputs)
-    check_overlap(input)
+    check_overlap(input, other)
     if isinstance(other, TensorBase):
         own, wanted = tuple(input.shape), tuple(other.shape)
         check_output_shape(own, layout.broadcast_shapes(own, wanted))

@@ -145,6 +145,21 @@ def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True))
 
 
+def overlap_partially(a: Layout, b: Layout) -> bool:
+    """Whether two dense layouts on one storage share some elements without being the same."""
+    if a == b or not (is_dense(a.shape, a.strides) and is_dense(b.shape, b.strides)):
+        return False
+    a_end, b_end = a.offset + prod(a.shape), b.offset + prod(b.shape)
+    if a.offset == b.offset and a_end == b_end:
+        # the stride of a dimension of size 1 is never used
+        return _used_strides(a) != _used_strides(b)
+    return a.offset < b_end and b.offset < a_end
+
+
+def _used_strides(layout: Layout) -> list[tuple[int, int]]:
+    return [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1]
+
+
 @overridable
 def broadcast_shapes(a: Ints, b: Ints) -> Ints:
     """The shape both can be stretched to; ShapeError if two sizes differ and neither is 1.

@@ -15,6 +15,7 @@ Outside of such a block nothing is asked: operations take the direct path (see
     sum_to_shape(x, *, to)          the way back from there, of a tensor or an array: a gradient
     backward_order(roots, waiting)  the nodes in the order in which backward runs them
     step(optimizer)                 a step of an optimizer
+    find_kernel(kernels, operation, device)  the kernel that computes a call
 
 ``override_gradient`` does the same for the formulas of an operation.
 """

@@ -30,7 +30,7 @@ __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    # Looked up when asked: operations import `graph`, and `engine` imports operations.
+    # Looked up when asked: operations import `node`, and `engine` imports operations.
     import importlib
 
     if name in _MODULES:

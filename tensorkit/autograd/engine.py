@@ -291,7 +291,7 @@ class _Run:
         return [x._array if isinstance(x, TensorBase) else x for x in found]
 
     def _sum(self, edge: Any, have: Any, value: Any) -> Any:
-        """The sum of the first two gradients of an edge, to which all others are added."""
+        """The sum so far and one gradient more; arrays are added in place from the third on."""
         if have is None:
             return value
         if self.shows:  # modes see the sum

@@ -29,17 +29,6 @@ class _State(threading.local):
 state = _State()
 
 
-class on_arrays:
-    """Context in which operations that are given arrays compute on them, as in backward."""
-
-    def __enter__(self) -> None:
-        self._before = state.on_arrays
-        state.on_arrays = True
-
-    def __exit__(self, *error: object) -> None:
-        state.on_arrays = self._before
-
-
 def is_grad_enabled() -> bool:
     """Whether operations on tensors that require grad are recorded.
 

@@ -3,7 +3,6 @@
 The whole Jacobian is compared, column by column: small inputs in float64 only.
 """
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -49,14 +48,6 @@ def gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
-    for number, x in enumerate(args):
-        if requires_grad(x) and x.dtype is not dtypes.float64:
-            warnings.warn(
-                f"Input #{number} requires gradient and is not a double precision floating point "
-                "or complex. This check will likely fail if all the inputs are not of double "
-                "precision floating point or complex. ",
-                stacklevel=2,
-            )
 
     def outputs(*values: Any) -> tuple[Tensor, ...]:
         """Those that depend on the varied inputs; all, if none does: they should be constant."""

@@ -44,20 +44,20 @@ def view(
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
     result._offset = offset if array.size or offset is not None else base.offset_of(x)
-    result._node = origin = x._node
-    is_in_mode = not direct_path.is_open  # of recording or inference, which is asked then
+    result._node = node = x._node
+    is_in_mode = not direct_path.is_open  # recordings and inference are asked only then
     if is_in_mode and state.recordings:
         state.recordings[-1].made(result)
-    if array.dtype.kind != "f" or origin is INFERENCE:
+    if array.dtype.kind != "f" or node is INFERENCE:
         return result
-    if is_in_mode and origin is None and state.inference:  # a view of a normal tensor stays one
+    if is_in_mode and node is None and state.inference:  # a view of a normal tensor stays one
         return result
-    result._viewed = x._viewed if origin is VIEW or origin is NO_GRAD_VIEW else x
+    result._viewed = x._viewed if node is VIEW or node is NO_GRAD_VIEW else x
     result._edge, result._seen = None, storage.version
-    result._node = VIEW if state.grad and origin is not NO_GRAD_VIEW else NO_GRAD_VIEW
+    result._node = VIEW if state.grad and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
     edge: Any = None
-    if origin is not None and state.grad:
-        edge = x if origin is LEAF else edge_of(x)
+    if node is not None and state.grad:
+        edge = x if node is LEAF else edge_of(x)
     if edge is not None:
         assert rule is not None
         saved: tuple[Any, ...] = ()
@@ -134,15 +134,15 @@ def written(x: TensorBase, operation: str) -> None:
 
 def rebase(x: TensorBase, node: Node) -> None:
     """The values of ``x`` are now the result of ``node``."""
-    origin, new = x, node
+    whole, new = x, node
     if is_view(x):
-        origin = x._viewed
-        edges = (edge_of(origin), *node.edges[1:])
-        saved = (node, base.layout_of(origin), base.layout_of(x))
-        new = Node(_COPY_SLICES, origin, edges, saved)
-    keep_retaining(origin._node, new)
-    origin._node = new
-    if origin is not x:
+        whole = x._viewed
+        edges = (edge_of(whole), *node.edges[1:])
+        saved = (node, base.layout_of(whole), base.layout_of(x))
+        new = Node(_COPY_SLICES, whole, edges, saved)
+    keep_retaining(whole._node, new)
+    whole._node = new
+    if whole is not x:
         begin_anew(x, version_of(x))
 
 

@@ -32,7 +32,7 @@ from tensorkit.storage import Storage
 
 
 class Kind:
-    """A value of ``_node`` that is no node."""
+    """A value of ``_node`` that is no node; and ``FREED``, which stands in a node's ``saved``."""
 
     __slots__ = ("name",)
 
@@ -160,7 +160,8 @@ class Node:
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
-    # by rule.keeps: tensors, numbers, options, the storage of the result; None of what nobody needs
+    # by rule.keeps: tensors, numbers, options, the storage of the result (of a write in place: a
+    # tensor); None of what nobody needs
     saved: tuple[Any, ...]
     versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
@@ -280,10 +281,10 @@ def begin_anew(view: TensorBase, version: int) -> None:
 
     That is how a write through one view reaches all others.
     """
-    origin, before = view._viewed, view._edge
-    edge, view._edge, view._seen = edge_of(origin), None, version
+    whole, before = view._viewed, view._edge
+    edge, view._edge, view._seen = edge_of(whole), None, version
     if edge is not None:
-        layouts = (base.layout_of(origin), base.layout_of(view))
+        layouts = (base.layout_of(whole), base.layout_of(view))
         view._edge = node = Node(AS_STRIDED, view, (edge,), layouts)
         keep_retaining(before, node)
 
@@ -371,9 +372,9 @@ def recorder(  # noqa: C901 - without calls
     """A shorter ``record`` for an operation of one or two tensors, of which one may be a number.
 
     It is called with the result, the tensors and, unless they are those in ``options``, the values
-    of the options. None where formulas need something else. It does what ``record`` does in a third
-    of the time, which is half of that of a small operation with a gradient; who reads for the idea
-    may skip it.
+    of the options. None where formulas need something else. It does what ``record`` does, versions
+    included, in a third of the time, which is half of that of a small operation with a gradient;
+    who has read ``record`` may skip it.
     """
     first, second = (*tensors, "")[:2]
     names, keeps = (first, second, "out", "shape", *options), rule.keeps

@@ -111,12 +111,6 @@ def conversion(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
     return (None if dtype is None else dtypes.as_dtype("to", dtype)), device
 
 
-def without_flags(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Arguments of ``to``, and the flags ``non_blocking`` and ``copy`` that may follow them."""
-    n = next((at for at, value in enumerate(args) if isinstance(value, bool)), len(args))
-    return args[:n], args[n:]
-
-
 def is_operand(value: Any) -> bool:
     """Whether ``value`` is a tensor or a number."""
     return isinstance(value, TensorBase) or as_number(value) is not None

@@ -361,7 +361,8 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
             written(input, "copy_")
             return input
         source = moved(source, input.device, "copy_")
-    inplace.check_overlap(input)
+    if source is not input:
+        inplace.check_overlap(input, source)
     own, other = tuple(input.shape), tuple(source.shape)
     inplace.check_output_shape(own, layout.broadcast_shapes(own, other))
     return _written(input, source._array, source, "copy", node)

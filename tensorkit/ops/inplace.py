@@ -76,7 +76,7 @@ def in_place(
             devices = [x.device for x in others if isinstance(x, TensorBase)]
             refuse_mix(CPU, *devices, into=CPU)
         tracked = check_write(input, *others)
-        check_overlap(input)
+        check_overlap(input, *others)
         if check is not None:
             check(input, *args, **options)
         old: Any = input
@@ -120,8 +120,8 @@ def check_output_dtype(result: DType, own: DType) -> None:
         )
 
 
-def check_overlap(x: TensorBase) -> None:
-    """OverlapError if a write to ``x`` would write to some element more than once."""
+def check_overlap(x: TensorBase, *others: Any) -> None:
+    """OverlapError if a write to ``x`` would be read again by the operands."""
     own = base.layout_of(x)
     if layout.overlaps_itself(own.shape, own.strides):
         raise OverlapError(
@@ -131,3 +131,15 @@ def check_overlap(x: TensorBase) -> None:
             f"Strides {own.strides}: a stride of 0 repeats one element.",
             repair="x = x.clone()",
         )
+    for other in others:
+        if not isinstance(other, TensorBase) or other is x or x._storage is None:
+            continue
+        if other._storage is not x._storage:
+            continue
+        if layout.overlap_partially(own, base.layout_of(other)):
+            raise OverlapError(
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation.",
+                repair="y = y.clone()",
+            )

@@ -150,7 +150,7 @@ sum.grad(
 )
 
 
-@op(dtypes="any")
+@op()
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
     shape, lead, found = x.shape, x.ndim - len(to), x

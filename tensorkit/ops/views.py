@@ -7,8 +7,7 @@ from math import prod
 from operator import index as as_index
 from typing import Any, NoReturn
 
-from tensorkit import base
-from tensorkit import layout as rules
+from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
@@ -23,7 +22,7 @@ from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
 
-_BEFORE = [(slice(None),) * n for n in range(rules.MOST_DIMS + 1)]  # of an index
+_BEFORE = [(slice(None),) * n for n in range(layout.MOST_DIMS + 1)]  # of an index
 
 
 def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,7 +134,7 @@ def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
 def _dim_of(function: str, input: Any, dim: Any) -> int:
     """A dimension of a tensor, counted from the front."""
     need_tensor(function, input)
-    return rules.wrap_dim(as_index(dim), input.ndim)
+    return layout.wrap_dim(as_index(dim), input.ndim)
 
 
 @seen_by_modes
@@ -227,7 +226,7 @@ def _view_differs(input: Tensor, size: Ints) -> None:
         raise NotSupportedError(
             "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
         )
-    rules.infer_size(tuple(map(as_index, size)), input.numel())
+    layout.infer_size(tuple(map(as_index, size)), input.numel())
 
 
 @op(view=True, explain=_view_differs)
@@ -256,7 +255,7 @@ def view(xp: Any, input: Any, *size: int) -> Any:
 def _reshaped(x: Any, size: Ints) -> Any:
     """An array in another shape, a copy where it must be; NumPy takes any negative size as -1."""
     if min(size, default=0) < -1:
-        rules.infer_size(size, x.size)
+        layout.infer_size(size, x.size)
     return x.reshape(size)
 
 
@@ -313,7 +312,7 @@ def unsqueeze(xp: Any, input: Any, dim: int) -> Any:
     torch.Size([1, 3])
     """
     shape = input.shape
-    dim = rules.wrap_dim(as_index(dim), len(shape) + 1)
+    dim = layout.wrap_dim(as_index(dim), len(shape) + 1)
     return input.reshape((*shape[:dim], 1, *shape[dim:]))  # nothing is copied
 
 
@@ -342,7 +341,7 @@ def wrap_dims(dim: Any, n_dims: int) -> Ints:
     A 0-d tensor takes the dimensions 0 and -1, as in PyTorch.
     """
     dims = dim if isinstance(dim, (tuple, list)) else (dim,)
-    found = tuple([rules.wrap_dim(as_index(each), max(n_dims, 1)) for each in dims])
+    found = tuple([layout.wrap_dim(as_index(each), max(n_dims, 1)) for each in dims])
     for at, each in enumerate(found):
         if each in found[:at]:
             raise ShapeError(f"dim {each} appears multiple times in the list of dims")
@@ -365,7 +364,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """
     need_tensor("flatten", input)
     shape = tuple(input.shape) or (1,)
-    first, last = (rules.wrap_dim(as_index(dim), len(shape)) for dim in (start_dim, end_dim))
+    first, last = (layout.wrap_dim(as_index(dim), len(shape)) for dim in (start_dim, end_dim))
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last and input.ndim:
@@ -385,7 +384,7 @@ def ravel(input: Tensor) -> Tensor:
 
 def _expand_differs(input: Tensor, size: Ints) -> None:
     shape = tuple(input.shape)
-    rules.check_expand(shape, _kept(size, shape), f"torch.{input.dtype.word}Tensor", size)
+    layout.check_expand(shape, _kept(size, shape), f"torch.{input.dtype.word}Tensor", size)
 
 
 def _kept(size: Ints, shape: Ints) -> Ints:
@@ -459,7 +458,7 @@ def permute(xp: Any, input: Any, *dims: int) -> Any:
 
 t.grad(input=lambda g: t(g))
 transpose.grad(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
-permute.grad(input=lambda g, dims: permute(g, rules.inverse([dim % len(dims) for dim in dims])))
+permute.grad(input=lambda g, dims: permute(g, layout.inverse([dim % len(dims) for dim in dims])))
 
 
 @op(view=True, tensors=1, dim=("source", "destination"))
@@ -538,7 +537,7 @@ def as_strided(
             "should be as many sizes as strides, and none of them negative"
         )
     itemsize, have = input.itemsize, base.storage_of(input).nbytes()
-    need = (offset + rules.extent(shape, strides)) * itemsize
+    need = (offset + layout.extent(shape, strides)) * itemsize
     if 0 not in shape and need > have:
         raise ShapeError(
             f"setStorage: sizes {sizes(shape)}, strides {sizes(strides)}, storage offset "
@@ -560,7 +559,7 @@ def as_strided(
 
 def _positions(x: Any, source: Layout, target: Layout) -> tuple[Any]:
     """Where in the flattened ``source`` the elements of ``target`` are; -1 for what it lacks."""
-    if rules.overlaps_itself(source.shape, source.strides):
+    if layout.overlaps_itself(source.shape, source.strides):
         raise NotSupportedError(
             "tensorkit has no gradient for as_strided of an expanded tensor",
             "Several elements share memory there.",
@@ -568,7 +567,7 @@ def _positions(x: Any, source: Layout, target: Layout) -> tuple[Any]:
         )
     backend = x.device.backend if isinstance(x, TensorBase) else backend_of(x)
     start = min(source.offset, target.offset)
-    end = max(each.offset + rules.extent(each.shape, each.strides) for each in (source, target))
+    end = max(each.offset + layout.extent(each.shape, each.strides) for each in (source, target))
     flat = backend.xp.full(max(end - start, 0), -1)
     whole, part = (
         backend.view(flat, each.shape, each.strides, each.offset - start)

@@ -149,6 +149,13 @@ def numbers(label: str, names: list[str]) -> Any:
 # The report
 
 
+def ratio_to_torch(found: dict[str, float], ours: str) -> float:
+    """What tensorkit takes divided by what PyTorch takes; of nothing, nothing is 0."""
+    if found["torch"]:
+        return found[ours] / found["torch"]
+    return math.inf if found[ours] else 0.0
+
+
 def verdict(ratio: float, row: workloads.Row) -> str:
     """Which goal is reached."""
     return "stretch" if ratio <= row.stretch else "must" if ratio <= row.must else "**no**"
@@ -174,7 +181,7 @@ def table(results: dict[str, Any], ours: str) -> list[str]:
         if isinstance(found, str):
             lines.append(f"| {label} | | | | | {row.must} | {row.stretch} | {found} |")
             continue
-        ratio = found[ours] / found["torch"]
+        ratio = ratio_to_torch(found, ours)
         cells = [shown(found.get(name), row.unit) for name in ("torch", ours, "numpy")]
         lines.append(
             f"| {label} | {' | '.join(cells)} | {ratio:.2f} | {row.must} | {row.stretch} | "
@@ -293,7 +300,7 @@ def main() -> None:
         if isinstance(found, str):
             print(f"{label:40} {found}", flush=True)
             continue
-        ratio = found[ours] / found["torch"] if found["torch"] else math.nan
+        ratio = ratio_to_torch(found, ours)
         cells = "".join(f"{found.get(n, math.nan):>12,.2f}" for n in [*names, "numpy"])
         print(
             f"{label:40}{cells} {row.unit:5} {ratio:6.2f} (must {row.must}, stretch "

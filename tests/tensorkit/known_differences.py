@@ -21,9 +21,8 @@ Differences that no expression below can show:
   vectors give nan, tensorkit the exact remainder.
 - A 0-d tensor of -inf or -0. to the power of a 0-d tensor of 0.5: NumPy takes the root of it.
 - Views of one storage that are pickled together share one again; PyTorch's have one each.
-- In-place operations on a part of the operand's own memory (`v[1:] += v[:-1]`) read all of it
-  before they write; PyTorch refuses where both parts are without gaps, and elsewhere
-  (`v[::2] += v[:5]`) reads what it has already written, in an order of its own.
+- In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
+  it before they write; PyTorch reads what it has already written, in an order of its own.
 - norm("fro") takes any number of dimensions.
 - NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
   not by sort, topk, gather and their like.

@@ -49,3 +49,10 @@ def test_size_is_a_tuple_that_prints_as_pytorchs():
     assert repr((1, *size[:1])) == "(1, 2)"
     assert repr((1,) + size) == "torch.Size([1, 2, 3])"  # noqa: RUF005
     assert size.numel() == 6
+
+
+def test_one_element_is_the_same_place_whatever_its_stride():
+    # x[i, ::2] += 1 on a single column writes an element onto itself
+    own, other = layout.Layout((1,), (2,), 3), layout.Layout((1,), (1,), 3)
+    assert not layout.overlap_partially(own, other)
+    assert layout.overlap_partially(layout.Layout((2,), (1,), 0), layout.Layout((2,), (1,), 1))

@@ -10,22 +10,22 @@ _spec.loader.exec_module(size)
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1436,
+    "autograd": 1421,
     "cuda": 1436,
     "explain": 283,
     "nn": 613,
-    "ops": 2680,
+    "ops": 2689,
     "optim": 168,
-    "tensorkit": 3229,
+    "tensorkit": 3212,
     "utils": 107,
-    "viz": 1930,
+    "viz": 1914,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3287, 283
+MOST_OF_CORE, MOST_IMPORTS = 3278, 282
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
 ADDED_IN_OTHERS = 156
-MOST_ADDED, MOST_BESIDE = 1_381, 10_500  # the limit of the first is 1,000
+MOST_ADDED, MOST_BESIDE = 1_368, 10_475  # the limits are 1,000 and 10,500
 
 
 def test_no_room_of_the_library_has_grown():

@@ -254,12 +254,10 @@ CONVERSIONS = """
 m.to()
 m.to(torch.float64)
 m.to('cpu', torch.int32)
-m.to(torch.device('cpu'), torch.float64, True)
 m.to(i3)
 m.to(dtype=torch.float16, copy=True)
 m.to('cpu', non_blocking=True) is m
 m.to(torch.float32, copy=True) is m
-m.to(m, False, True) is m
 m.to('cpu') is m
 m.to(None) is m
 m.cpu() is m

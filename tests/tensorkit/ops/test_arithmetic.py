@@ -201,16 +201,9 @@ def test_writing_to_memory_seen_twice_is_refused():
     x = tk.zeros(3).as_strided((2, 3), (0, 1))
     with pytest.raises(tk.errors.OverlapError, match="more than one element"):
         x.add_(1)
-
-
-def test_a_write_to_a_part_of_what_is_read_reads_all_of_it_first():
     y = tk.arange(5)
-    y[1:].add_(y[:-1])
-    assert y.tolist() == [0, 1, 3, 5, 7]
-    y[1:].copy_(y[:-1])
-    assert y.tolist() == [0, 0, 1, 3, 5]
-    y[:-1] = y[1:]
-    assert y.tolist() == [0, 1, 3, 5, 5]
+    with pytest.raises(tk.errors.OverlapError, match="some elements of the input"):
+        y[1:].add_(y[:-1])
 
 
 def test_mixing_with_an_array_names_from_numpy():
