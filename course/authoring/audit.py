@@ -7,6 +7,8 @@ of this depends on the numbers that are drawn.
 
 from __future__ import annotations
 
+import ast
+import difflib
 import linecache
 import re
 import traceback
@@ -135,6 +137,8 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
         yield "its released cell is not recognised as not started"
     if exercise.kind == "complete" and "..." not in exercise.stub:
         yield "a program to complete has gaps, each a `...` with a comment"
+    elif exercise.kind == "complete" and (lines := _outside_of_gaps(exercise)):
+        yield f"its program differs from the answer outside of the gaps: {lines[0]}"
     if exercise.kind != "repair" and any(_passes(exercise, stub, 0)):
         yield "its untouched stub passes a case"
     if all(_passes(exercise, stub, 0)):
@@ -144,6 +148,19 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
     exec(_as_in_a_notebook(exercise.solution_source), solved)
     if not all(_passes(exercise, solved[exercise.name], 0)):
         yield "the solution that learners read does not pass"
+
+
+def _outside_of_gaps(exercise: Exercise) -> list[str]:
+    """The lines that only one of a program with gaps and its answer has, where there is no gap."""
+    cells = exercise.solution_source, exercise.released_source
+    a, b = (ast.unparse(ast.parse(it)).splitlines() for it in cells)
+    blocks = difflib.SequenceMatcher(a=a, b=b, autojunk=False).get_opcodes()
+    return [
+        line.strip()
+        for kind, a_start, a_end, b_start, b_end in blocks
+        if kind != "equal" and not any("..." in it for it in b[b_start:b_end])
+        for line in (*a[a_start:a_end], *b[b_start:b_end])
+    ]
 
 
 def _as_in_a_notebook(source: str) -> CodeType:

@@ -156,6 +156,20 @@ def doubled(n):
     return 2 * n
 
 
+def doubled_in_steps(n):
+    """Twice `n`."""
+    pair = [n]
+    pair.append(n)
+    assert pair
+    return sum(pair)
+
+
+def a_step_less(n):
+    pair = [n]
+    assert pair
+    return ...  # the sum
+
+
 def always_six(n):
     return 6
 
@@ -229,6 +243,7 @@ def narrow(self: Exercise, draw: Draw) -> Iterator[Case]:
         ({"stub": always_six}, "its untouched stub passes a case"),
         ({"stub": doubled, "kind": "repair"}, "its untouched stub passes"),
         ({"stub": always_six, "kind": "complete"}, "a program to complete has gaps"),
+        ({"answer": doubled_in_steps, "stub": a_step_less, "kind": "complete"}, "pair.append(n)"),
     ],
 )
 def test_what_is_missing_is_noticed(changes, words):
