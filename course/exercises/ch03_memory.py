@@ -527,7 +527,7 @@ class ContiguousByHand(Exercise):
 
 
 def channels_of(samples: tk.Tensor) -> tk.Tensor:
-    """The left and the right channel of a recording, as two rows that share its memory."""
+    """The two channels of a recording, as two rows that share its memory."""
     return samples.view(-1, 2).T
 
 
