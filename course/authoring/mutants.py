@@ -53,7 +53,7 @@ class Variant(NamedTuple):
 
     def __str__(self) -> str:
         lines = difflib.unified_diff(self.original.splitlines(), self.text.splitlines(), n=0)
-        changed = [it for it in lines if it[:1] in "+-" and it[:3] not in ("+++", "---")]
+        changed = [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
         return "\n    ".join([f"{self.answer.__name__} ({self.kind}):", *changed])
 
 
@@ -64,9 +64,9 @@ def survivors(exercise: Exercise) -> list[Variant]:
     right = {seed: right_outcomes(exercise, seed) for seed in SEEDS}
     examples = Examples(exercise)
     return [
-        it
-        for it in variants(exercise.reference)
-        if _passes(exercise, it.answer, right) and not examples.agree_on(it.answer)
+        variant
+        for variant in variants(exercise.reference)
+        if _passes(exercise, variant.answer, right) and not examples.agree_on(variant.answer)
     ]
 
 
@@ -95,8 +95,12 @@ class Examples:
         found: list[bool] = []
 
         def run() -> None:
-            pairs = ((_result(self.exercise, answer, args), its) for args, its in self._all())
-            found.append(all(compare.difference(mine, its) is None for mine, its in pairs))
+            pairs = (
+                (_result(self.exercise, answer, args), expected) for args, expected in self._all()
+            )
+            found.append(
+                all(compare.difference(mine, expected) is None for mine, expected in pairs)
+            )
 
         with quiet(Bounded(0)), contextlib.suppress(TimeLimit):
             limited(run, LONGEST)
@@ -104,7 +108,7 @@ class Examples:
 
     def _all(self) -> Iterator[tuple[tuple[Any, ...], Any]]:
         yield from self._known
-        raises = any(it.raises for it in self.exercise.drawn(Draw("any")))
+        raises = any(case.raises for case in self.exercise.drawn(Draw("any")))
         while len(self._known) < self.n and (seed := next(self._seeds, None)) is not None:
             args = self._drawn(seed)
             if not self.exercise.allows(*args):
@@ -116,7 +120,7 @@ class Examples:
 
     def _drawn(self, seed: int) -> tuple[Any, ...]:
         """The arguments of a case that counts, every second time with other numbers in them."""
-        counting = [it for it in self.exercise.drawn(Draw(seed)) if it.weight]
+        counting = [case for case in self.exercise.drawn(Draw(seed)) if case.weight]
         args = counting[seed // 2 % len(counting)].args
         return args if seed % 2 else _varied(args, random.Random(seed))
 
@@ -163,14 +167,17 @@ def _varied(value: Any, draw: random.Random) -> Any:
 
 def _varied_numbers(numbers: list[Any], draw: random.Random) -> list[Any]:
     """Numbers of about the same size: the same in another order, or new ones, ties among them."""
-    finite = [it for it in numbers if math.isfinite(it)] or [0.0]
+    finite = [number for number in numbers if math.isfinite(number)] or [0.0]
     low, high = min(finite), max(finite)
     if not isinstance(numbers[0], float):
-        return [draw.choice([it, draw.randint(low, high)]) for it in numbers]
+        return [draw.choice([number, draw.randint(low, high)]) for number in numbers]
     if draw.random() < 0.3:
         return draw.sample(numbers, len(numbers))
     if draw.random() < 0.5:
-        return [draw.choice([it, it / 2, round(draw.uniform(low, high)) / 2]) for it in numbers]
+        return [
+            draw.choice([number, number / 2, round(draw.uniform(low, high)) / 2])
+            for number in numbers
+        ]
     return [draw.uniform(min(low, -high), high) for _ in numbers]
 
 
@@ -185,9 +192,9 @@ def variants(reference: Any) -> list[Variant]:
         for k, (kind, _) in enumerate(_changes(node, function)):
             by_kind[kind].append((n, k))
     rounds = itertools.zip_longest(*by_kind.values())
-    made = [_variant(reference, source, *it) for places in rounds for it in places if it]
-    chosen = [it for it in made if it is not None]
-    unlike = {it.text: it for it in chosen if it.text != it.original}
+    made = [_variant(reference, source, *place) for places in rounds for place in places if place]
+    chosen = [variant for variant in made if variant is not None]
+    unlike = {variant.text: variant for variant in chosen if variant.text != variant.original}
     return list(unlike.values())[:MOST_VARIANTS]
 
 
@@ -197,7 +204,7 @@ def _parsed(source: str) -> Any:
 
 def _nodes(tree: Any) -> list[tuple[Any, Any]]:
     """Every node within a function, and that function; of a class, within its methods."""
-    methods = [it for it in tree.body if isinstance(it, ast.FunctionDef)]
+    methods = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     functions = methods if isinstance(tree, ast.ClassDef) else [tree]
     return [(node, function) for function in functions for node in ast.walk(function)]
 
@@ -385,8 +392,8 @@ def _names(node: ast.Name, function: ast.FunctionDef) -> Iterator[Change]:
     arguments = function.args.args
     if not isinstance(node.ctx, ast.Load) or node.id in ("tk", "np"):
         return
-    nodes = [it for it in ast.walk(function) if isinstance(it, ast.Name)]
-    assigned = {it.id for it in nodes if isinstance(it.ctx, ast.Store)}
+    nodes = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    assigned = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
     for argument in arguments if node.id in assigned else ():
         is_list = argument.annotation and ast.unparse(argument.annotation).startswith("list")
         other = f"{argument.arg}[0]" if is_list else argument.arg

@@ -143,7 +143,8 @@ class Softplus(Exercise):
         four = [*draw.floats(2, -3, -1), *draw.floats(2, 1, 3)]
         yield case(tk.tensor(four), label="any four numbers")
         yield case(tk.tensor([-1000.0, 1000.0]), label="far out on both sides")
-        small, large = draw.floats(2, 0.3, 3), [float(it) for it in draw.integers(5, 1001, 1900)]
+        small = draw.floats(2, 0.3, 3)
+        large = [float(number) for number in draw.integers(5, 1001, 1900)]
         table = tk.tensor([[-small[0], large[0]], [float(draw.integer(90, 99)), small[1]]])
         yield case(table, label="a table")
         yield case(tk.tensor(large[1]), label="a single number (0-d)")
@@ -264,7 +265,7 @@ class Brighter(Exercise):
         three = [draw.integer(1, 40), draw.integer(180, 255), draw.integer(110, 170)]
         yield case(tk.tensor(three).float(), -draw.integer(50, 100), label="three pixels, darker")
         yield case(
-            tk.tensor([[float(it) for it in draw.integers(3, 0, 180)] for _ in range(2)]),
+            tk.tensor([[float(number) for number in draw.integers(3, 0, 180)] for _ in range(2)]),
             draw.integer(20, 60),
             label="any photo, brighter",
         )
@@ -393,7 +394,7 @@ class Dense(Exercise):
         yield case(*_layer(draw, 3, 3, 3), label="as many outputs as inputs as samples")
         yield case(*_layer(draw, 2, 5, 1), label="one output")
         yield case(tk.zeros(0, 2), tk.ones(3, 2), tk.ones(3), label="no samples (empty)")
-        a, b, c = [float(it) for it in draw.integers(3, 2, 9)]
+        a, b, c = [float(number) for number in draw.integers(3, 2, 9)]
         one = tk.tensor([[a]]), tk.tensor([[b]]), tk.tensor([c])
         yield case(*one, label="one of everything (size 1)")
         halves = tk.tensor([draw.integers(2, 1, 9) for _ in range(2)]).half()
@@ -533,8 +534,8 @@ class BatchProduct(Exercise):
         yield case(*_batch(draw, 3, 2, 4, 3), label="three of any numbers")
         yield case(*_batch(draw, 4, 2, 2, 2), label="square matrices")
         yield case(*_batch(draw, 1, 3, 2, 2), label="a single pair (size 1)")
-        yield case(*(it.double() for it in _batch(draw, 2, 1, 3, 1)), label="float64")
-        turned = [it.mT for it in _batch(draw, 2, 3, 2, 3)]
+        yield case(*(matrices.double() for matrices in _batch(draw, 2, 1, 3, 1)), label="float64")
+        turned = [matrices.mT for matrices in _batch(draw, 2, 3, 2, 3)]
         yield case(*reversed(turned), label="transposes (non-contiguous)")
         halves = tk.tensor([[draw.integers(2, 1, 8)], [draw.integers(2, 9, 20)]]).half() / 2
         yield case(halves, halves.mT, label="half the memory (float16)")
@@ -763,7 +764,10 @@ class StandardRows(Exercise):
 
 def _rows(draw: Draw, rows: int, columns: int) -> tk.Tensor:
     return tk.tensor(
-        [[20.0 * row + it for it in draw.distinct(columns, 0, 40)] for row in range(1, rows + 1)]
+        [
+            [20.0 * row + number for number in draw.distinct(columns, 0, 40)]
+            for row in range(1, rows + 1)
+        ]
     )
 
 
@@ -846,7 +850,9 @@ class BlockMeans(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 3.0, 10.0, 20.0, 0.0, 2.0]), 2, label="blocks of two")
-        yield case(tk.tensor([float(it) for it in draw.distinct(12, 1, 60)]), 4, label="any twelve")
+        yield case(
+            tk.tensor([float(number) for number in draw.distinct(12, 1, 60)]), 4, label="any twelve"
+        )
         n = draw.integer(3, 5)
         one = tk.tensor([draw.integer(40, 60), *draw.integers(n - 1, 1, 30)]).float()
         yield case(one, n, label="one block")
@@ -1001,12 +1007,12 @@ class Ensemble(Exercise):
         yield case(_disagreeing(draw, 3, 4), label="models that disagree")
         yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
         yield case(_tables(draw, 1, 3, 3), label="a single model (size 1)")
-        halves = [it.half() for it in _tables(draw, 2, 2, 2)]
+        halves = [table.half() for table in _tables(draw, 2, 2, 2)]
         yield case(halves, label="half the memory (float16)")
-        wide = [tk.stack([it, -it], dim=2).flatten(1) for it in _tables(draw, 2, 3, 3)]
-        yield case([it[:, ::2] for it in wide], label="every second column (non-contiguous)")
+        wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 3, 3)]
+        yield case([table[:, ::2] for table in wide], label="every second column (non-contiguous)")
         yield case([tk.zeros(0, 3), tk.zeros(0, 3)], label="no samples (empty)")
-        yield case([it.double() for it in _tables(draw, 4, 3, 2)], label="float64")
+        yield case([table.double() for table in _tables(draw, 4, 3, 2)], label="float64")
 
     def advice(self, *args: Any) -> str | None:
         (predictions,) = args
@@ -1024,7 +1030,7 @@ def _disagreeing(draw: Draw, samples: int, classes: int) -> list[tk.Tensor]:
         model, sample = divmod(n, samples)
         row[(sample + (0, 1, 2)[model]) % classes] += (0.3, 0.9, 0.3)[model]
     rows = [tables[start : start + samples] for start in range(0, 3 * samples, samples)]
-    return [tk.tensor(it) for it in rows]
+    return [tk.tensor(table) for table in rows]
 
 
 def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tensor]:

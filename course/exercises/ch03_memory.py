@@ -527,7 +527,7 @@ class ContiguousByHand(Exercise):
 
 
 def channels_of(samples: tk.Tensor) -> tk.Tensor:
-    """The left and the right channel of interleaved samples, as two rows that share memory."""
+    """The two channels of a recording, as two rows that share its memory."""
     return samples.view(-1, 2).T
 
 
@@ -1046,7 +1046,7 @@ def _the_smallest(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
     return flat, int(flat.argmin().item())
 
 
-@exercise("product-chain", answer=product_chain, points=3, difficulty=3, minutes=8)
+@exercise("product-chain", answer=product_chain, points=3, difficulty=3, minutes=7)
 class ProductChain(Exercise):
     """Product, transpose, flatten, argmax
 
@@ -1122,7 +1122,7 @@ class ProductChain(Exercise):
             tk.eye(2),
             label="the number farthest from 0 is negative",
         )
-        a, b = [float(it) for it in draw.integers(2, 2, 9)]
+        a, b = [float(number) for number in draw.integers(2, 2, 9)]
         yield case(tk.tensor([[-a]]), tk.tensor([[b]]), label="one by one (size 1)")
         A, B = _with_a_clear_winner(draw, 3)
         yield case(A.T.contiguous().T, B, label="stored by columns (non-contiguous)")
@@ -1137,7 +1137,7 @@ class ProductChain(Exercise):
 
 def _with_a_clear_winner(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:
     """A product whose largest element stands at row 0, column 1 and is far from all others."""
-    A = tk.tensor([[float(it) for it in draw.distinct(n, 1, 9)] for _ in range(n)])
+    A = tk.tensor([[float(number) for number in draw.distinct(n, 1, 9)] for _ in range(n)])
     A[0] += 20
     A[n - 1] -= 60
     B = tk.eye(n) * draw.integer(1, 3)

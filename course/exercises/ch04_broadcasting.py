@@ -485,7 +485,7 @@ class TopScores(Exercise):
         yield case(tk.tensor([85.0, 67.0, 95.0]), 80, label="three scores")
         yield case(*_scores(draw, 1, 1, -1, -1, 1), label="five scores")
         low, high = draw.integers(3, 10, 49), draw.integers(3, 51, 90)
-        mixed = [float(it) for pair in zip(low, high, strict=True) for it in pair]
+        mixed = [float(number) for pair in zip(low, high, strict=True) for number in pair]
         yield case(tk.tensor(mixed), 50, label="any scores")
         yield case(*_scores(draw, 0, 1, -1, 0), label="scores at the limit")
         yield case(*_scores(draw, -1, 0, 0, -1, 1), label="at the limit and above")

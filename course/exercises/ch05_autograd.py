@@ -309,12 +309,12 @@ class LinearGradients(Exercise):
         yield case(*_two_samples(draw), label="two samples")
         yield case(*_linear_problem(draw, 5, 3), label="any five samples")
         yield case(*_linear_problem(draw, 3, 1), label="one input (size 1)")
-        halves = (it.half() for it in _two_samples(draw))
+        halves = (tensor.half() for tensor in _two_samples(draw))
         yield case(*halves, label="half the memory (float16)")
         x, target, w, b = _linear_problem(draw, 4, 2)
         turned = x.T.contiguous().T
         yield case(turned, target, w, b, label="stored by columns (non-contiguous)")
-        yield case(*(it.double() for it in _linear_problem(draw, 4, 2)), label="float64")
+        yield case(*(tensor.double() for tensor in _linear_problem(draw, 4, 2)), label="float64")
 
 
 def _two_samples(draw: Draw) -> tuple[tk.Tensor, ...]:
@@ -330,7 +330,8 @@ def _linear_problem(draw: Draw, samples: int, inputs: int) -> tuple[tk.Tensor, .
     """Errors of both signs: some targets lie far above the predictions, some far below."""
     x = tk.tensor([draw.floats(inputs, 0, 3) for _ in range(samples)])
     target = tk.tensor([[30.0 if i % 2 else -40.0] for i in range(samples)])
-    return x, target, tk.tensor([[it] for it in draw.floats(inputs, -2, 2)]), tk.tensor([0.5])
+    w = tk.tensor([[number] for number in draw.floats(inputs, -2, 2)])
+    return x, target, w, tk.tensor([0.5])
 
 
 @exercise("which-leaf", points=2, difficulty=2, minutes=5)
@@ -492,9 +493,9 @@ class LostGradient(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case([1.0, 2.0], label="two numbers")
-        yield case([it + 0.001 for it in draw.floats(4, 1, 9)], label="any four numbers")
+        yield case([number + 0.001 for number in draw.floats(4, 1, 9)], label="any four numbers")
         # no float32 is equal to these
-        a, b, c, d, e = [round(it + 0.001, 3) for it in draw.floats(5, 0.1, 2)]
+        a, b, c, d, e = [round(number + 0.001, 3) for number in draw.floats(5, 0.1, 2)]
         yield case([a, -b, c], label="with fractions")
         yield case([d, 0.0, -e], label="with a zero")
         one = draw.number(4, 9)
@@ -626,9 +627,9 @@ class TanhGradient(Exercise):
         upstream, out = _passed_back(draw, 1)
         yield case(upstream[0], -out[0], label="a single number (0-d)")
         yield case(*_passed_back(draw, 1), label="a single element (size 1)")
-        upstream, out = (it.double() for it in _passed_back(draw, 2))
+        upstream, out = (tensor.double() for tensor in _passed_back(draw, 2))
         yield case(upstream, -out, label="float64")
-        upstream, out = (it.half() for it in _passed_back(draw, 2))
+        upstream, out = (tensor.half() for tensor in _passed_back(draw, 2))
         yield case(upstream, -out, label="half the memory (float16)")
         upstream, out = _passed_back(draw, 4)
         yield case(upstream[::2], out[::2], label="every second element (non-contiguous)")
@@ -740,8 +741,8 @@ class SineSlope(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """Both slopes with the digits that float32 has."""
         pair = answer(*args)
-        if isinstance(pair, tuple) and all(isinstance(it, float) for it in pair):
-            return tuple(round(it, 4) + 0.0 for it in pair)
+        if isinstance(pair, tuple) and all(isinstance(each, float) for each in pair):
+            return tuple(round(each, 4) + 0.0 for each in pair)
         return pair
 
 
@@ -778,7 +779,7 @@ def _as_they_are_met(graph: Graph, root: str) -> list[str]:
 def _level_by_level(graph: Graph, root: str) -> list[str]:
     order = [root]
     for node in order:  # grows while it is walked
-        order += [it for it in graph[node] if it not in order]
+        order += [source for source in graph[node] if source not in order]
     return order
 
 
@@ -799,7 +800,7 @@ def _all_nodes(graph: Graph, root: str) -> list[str]:
 
 def _names(draw: Draw, fewest: int, most: int) -> list[str]:
     """Different letters from a to w."""
-    return [chr(ord("a") + it) for it in draw.distinct(draw.integer(fewest, most), 0, 22)]
+    return [chr(ord("a") + number) for number in draw.distinct(draw.integer(fewest, most), 0, 22)]
 
 
 def _chain(names: list[str], last: str) -> Graph:
@@ -829,7 +830,7 @@ def _residual(names: list[str]) -> Graph:
 
 
 def _unreached_users(graph: Graph, root: str) -> list[str]:
-    waiting = {name: sum(its.count(name) for its in graph.values()) for name in graph}
+    waiting = {name: sum(sources.count(name) for sources in graph.values()) for name in graph}
     order, ready = [], [root]
     while ready:
         node = ready.pop()
@@ -912,7 +913,7 @@ class BackwardOrder(Exercise):
         def mixed(graph: Graph) -> Graph:  # or `list(graph)` would be a right order
             names = list(graph)
             order = draw.distinct(len(names), 0, len(names) - 1)
-            return {names[it]: graph[names[it]] for it in order}
+            return {names[position]: graph[names[position]] for position in order}
 
         names = _names(draw, 3, 5)
         yield case(mixed({**_chain(names, "x"), "x": []}), names[0], label="a chain")
@@ -939,7 +940,7 @@ class BackwardOrder(Exercise):
         order = answer(graph, root)
         if order is None:
             return order
-        if not isinstance(order, (list, tuple)) or not all(type(it) is str for it in order):
+        if not isinstance(order, (list, tuple)) or not all(type(name) is str for name in order):
             return "no list of names"
         wrong = _wrong_order(list(order), graph, root)
         return f"{wrong}: {order}" if wrong else "a right order"
@@ -947,8 +948,8 @@ class BackwardOrder(Exercise):
 
 def _ladder(numbers: list[int]) -> tuple[Graph, str]:
     """A chain in which every node uses the next one twice and the one after it once; its root."""
-    names = [str(it) for it in numbers]
-    graph = {it: names[i : i + 1] * 2 + names[i + 1 : i + 2] for i, it in enumerate(names, 1)}
+    names = [str(number) for number in numbers]
+    graph = {name: names[i : i + 1] * 2 + names[i + 1 : i + 2] for i, name in enumerate(names, 1)}
     return graph, names[0]
 
 
@@ -1058,7 +1059,7 @@ class Visits(Exercise):
         ),
         "each node once for each user": (
             lambda graph, root: visits(
-                {node: list(dict.fromkeys(its)) for node, its in graph.items()}, root
+                {node: list(dict.fromkeys(sources)) for node, sources in graph.items()}, root
             ),
             "An input that is named twice is visited twice: a `set` forgets the second time.",
         ),
@@ -1084,7 +1085,7 @@ class Visits(Exercise):
 
 def _doublings(names: list[str]) -> tuple[Graph, str]:
     """A chain in which every node uses the next one twice; and its root."""
-    return {it: names[i : i + 1] * 2 for i, it in enumerate(names, 1)}, names[0]
+    return {name: names[i : i + 1] * 2 for i, name in enumerate(names, 1)}, names[0]
 
 
 def unbroadcast(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:

@@ -211,7 +211,7 @@ class ForgottenZero(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def numbers(n: int) -> list[float]:
-            return [float(it) for it in draw.integers(n, 2, 20)]
+            return [float(number) for number in draw.integers(n, 2, 20)]
 
         yield case(tk.tensor([1.0]), tk.tensor([2.0]), 2, 0.25, label="two steps by hand")
         yield case(tk.tensor([1.0, 2.0]), tk.tensor(numbers(2)), 3, 0.1, label="three steps")
@@ -438,16 +438,19 @@ class SgdStep(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """What has become of the parameters."""
         values, gradients, lr = args
-        parameters = [it.clone().requires_grad_() for it in values]
-        for it in parameters:
-            it.grad = tk.full_like(it, 100.0)  # of an earlier step: not what is asked for
+        parameters = [value.clone().requires_grad_() for value in values]
+        for parameter in parameters:
+            # of an earlier step: not what is asked for
+            parameter.grad = tk.full_like(parameter, 100.0)
         listed = list(parameters)
         answer(listed, gradients, lr)
         return {
-            "values": [it.detach().clone() for it in parameters],
+            "values": [parameter.detach().clone() for parameter in parameters],
             "gradients": gradients,
             "still the same tensors": all(a is b for a, b in zip(listed, parameters, strict=True)),
-            "still leaves": all(it.is_leaf and it.requires_grad for it in parameters),
+            "still leaves": all(
+                parameter.is_leaf and parameter.requires_grad for parameter in parameters
+            ),
         }
 
 
@@ -535,9 +538,9 @@ class StraightThrough(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         def unrounded(n: int) -> list[float]:
             """Numbers with one decimal that are not whole and do not lie in the middle."""
-            decimals = [(1, 2, 3, 4, 6, 7, 8, 9)[it] for it in draw.integers(n, 0, 7)]
+            decimals = [(1, 2, 3, 4, 6, 7, 8, 9)[number] for number in draw.integers(n, 0, 7)]
             whole = draw.integers(n, -9, 9)
-            return [it + tenths / 10 for it, tenths in zip(whole, decimals, strict=True)]
+            return [units + tenths / 10 for units, tenths in zip(whole, decimals, strict=True)]
 
         yield case(tk.tensor([0.2, 1.7]), label="two numbers")
         yield case(tk.tensor(unrounded(4)), label="any numbers")
@@ -764,7 +767,7 @@ class TrainOnly(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def names(n: int) -> list[str]:
-            return [chr(it) for it in sorted(draw.distinct(n, ord("a"), ord("z")))]
+            return [chr(number) for number in sorted(draw.distinct(n, ord("a"), ord("z")))]
 
         yield case({"first": True, "last": False}, ["last"], label="the other one")
         a, b, c = names(3)
@@ -1139,5 +1142,5 @@ class MicroBatches(Exercise):
 
 def _samples(draw: Draw, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor, tk.Tensor]:
     """Samples whose gradients differ much: the later, the larger."""
-    rows = [[(i + 1.0) * it for it in draw.floats(inputs, 1, 2)] for i in range(n)]
+    rows = [[(i + 1.0) * number for number in draw.floats(inputs, 1, 2)] for i in range(n)]
     return tk.tensor(rows), tk.tensor([3.0 * (i + 1) for i in range(n)]), tk.zeros(inputs)

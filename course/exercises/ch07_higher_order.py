@@ -34,7 +34,7 @@ def _polynomial(coefficients: list[float], t: tk.Tensor) -> tk.Tensor:
 
 
 def _derived(coefficients: list[float]) -> list[float]:
-    return [power * it for power, it in enumerate(coefficients)][1:] or [0.0]
+    return [power * number for power, number in enumerate(coefficients)][1:] or [0.0]
 
 
 def _value(coefficients: list[float], x: float) -> float:
@@ -113,11 +113,13 @@ class SecondDerivative(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int) -> list[float]:
-            return [float(it) for it in draw.integers(n, 1, 9)]
+            return [float(number) for number in draw.integers(n, 1, 9)]
 
         yield case([0.0, 0.0, 0.0, 1.0], 3.0, label="x³ at 3")
         yield case([1.0, 3.0, 1.0], 2.0, label="x² + 3x + 1 at 2")
-        yield case([float(it) for it in draw.integers(5, 1, 5)], 2.0, label="any polynomial")
+        yield case(
+            [float(number) for number in draw.integers(5, 1, 5)], 2.0, label="any polynomial"
+        )
         constant, linear, square, cube = some(4)
         at = -draw.integer(1, 6) / 2
         yield case([constant, linear, -square, cube], at, label="at a negative number")
@@ -271,7 +273,9 @@ class GradientPenalty(Exercise):
         yield case((some(3) * signs).unsqueeze(0), some(3) * 2, label="three inputs")
         yield case(some(2).unsqueeze(0).double(), -some(2).double(), label="float64")
         yield case(
-            tk.tensor([[*draw.floats(2, 0.1, 0.7), it] for it in draw.floats(2, 0.2, 0.5)])[:, ::2],
+            tk.tensor([[*draw.floats(2, 0.1, 0.7), number] for number in draw.floats(2, 0.2, 0.5)])[
+                :, ::2
+            ],
             some(2),
             label="every second column (non-contiguous)",
         )
@@ -404,12 +408,12 @@ class SigmoidGradient(Exercise):
         yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
         up, down = draw.integers(2, 2, 9)
         half = tk.tensor([up, -down], dtype=tk.float16)
-        eighths = tk.tensor([2 * it + 1 for it in draw.integers(2, 0, 3)], dtype=tk.float16)
+        eighths = tk.tensor([2 * number + 1 for number in draw.integers(2, 0, 3)], dtype=tk.float16)
         yield case(half, eighths / 8, label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradient, and the gradient of its sum with respect to `out`."""
-        upstream, out = (it.clone().requires_grad_() for it in args)
+        upstream, out = (argument.clone().requires_grad_() for argument in args)
         gradient = answer(upstream, out)
         if not isinstance(gradient, tk.Tensor):
             return gradient
@@ -591,7 +595,7 @@ class HessianRows(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int) -> list[float]:
-            return [float(it) for it in draw.integers(n, 1, 9)]
+            return [float(number) for number in draw.integers(n, 1, 9)]
 
         yield case(tk.tensor([1.0, 2.0]), label="two elements")
         yield case(tk.tensor(some(3)), label="any three")
@@ -743,10 +747,10 @@ class HessianVector(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int) -> list[float]:
-            return [float(it) for it in draw.integers(n, 1, 9)]
+            return [float(number) for number in draw.integers(n, 1, 9)]
 
         def unlike(n: int) -> list[float]:
-            return [float(it) for it in draw.distinct(n, 2, 9)]
+            return [float(number) for number in draw.distinct(n, 2, 9)]
 
         yield case(tk.tensor([1.0, 2.0]), tk.tensor([1.0, 0.0]), label="the first column")
         yield case(tk.tensor(some(3)), tk.tensor(unlike(3)), label="any three elements")
@@ -877,17 +881,17 @@ class NewtonStep(Exercise):
             tk.tensor([[4.0, 1.0], [1.0, 3.0]]),
             label="elements that depend on each other",
         )
-        a, b, c = (float(it) for it in draw.integers(3, 5, 9))
+        a, b, c = (float(number) for number in draw.integers(3, 5, 9))
         symmetric = tk.tensor([[a, 2.0, 1.0], [2.0, b, 2.0], [1.0, 2.0, c]])
         yield case(
             tk.zeros(3), some(3) * tk.tensor([1.0, -1.0, 1.0]), symmetric, label="three elements"
         )
-        a, b = (float(it) for it in draw.integers(2, 2, 9))
+        a, b = (float(number) for number in draw.integers(2, 2, 9))
         coupled = tk.tensor([[a, 0.5], [0.5, b]]).double()
         yield case(-some(2).double(), some(2).double(), coupled, label="float64")
         curvature = float(draw.integer(2, 9))
         yield case(-some(1), some(1), tk.tensor([[curvature]]), label="a single element (size 1)")
-        a, b = (float(it) for it in draw.integers(2, 4, 9))
+        a, b = (float(number) for number in draw.integers(2, 4, 9))
         wide = tk.tensor([[a, 9.0, 1.0], [0.0, 0.0, 0.0], [2.0, 9.0, b]])
         yield case(
             some(3)[::2],

@@ -715,7 +715,7 @@ class FewerWaits(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, low: int = 1, high: int = 9) -> list[float]:
-            return [float(it) for it in draw.integers(n, low, high)]
+            return [float(number) for number in draw.integers(n, low, high)]
 
         def few(n: int, high: int = 5) -> list[float]:
             """Different ones, so that the square of their mean is not the mean of the squares."""
@@ -731,17 +731,17 @@ class FewerWaits(Exercise):
         yield case([some(2) for _ in range(8)], "cuda", label="eight batches on cuda")
         yield case([few(2, 20)], "cuda", label="a single batch on cuda (size 1)")
         yield case([[few(2), few(2)], [many(1)]], "cuda", label="matrices on cuda")
-        halves = [tk.tensor(it, dtype=tk.float16) for it in (few(2), many(1))]
+        halves = [tk.tensor(batch, dtype=tk.float16) for batch in (few(2), many(1))]
         yield case(halves, "cuda", label="half the memory, on cuda (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The number, and how often the host waited for it."""
         batches, device = args
         with some_cuda():
-            tensors = [_tensor(it).to(device) for it in batches]
+            tensors = [_tensor(batch).to(device) for batch in batches]
             with tk.cuda.record() as ledger:
                 result = answer(tensors)
-            waits = sum(it.direction != "host to device" for it in ledger.transfers)
+            waits = sum(transfer.direction != "host to device" for transfer in ledger.transfers)
             waits = max(waits, len(ledger.synchronisations))
         if isinstance(result, float):
             result = round(result, 4)
@@ -749,7 +749,7 @@ class FewerWaits(Exercise):
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         batches, device = args
-        shown = ", ".join(_on(device, _tensor(it), show) for it in batches)
+        shown = ", ".join(_on(device, _tensor(batch), show) for batch in batches)
         return f"{self.name}([{shown}])"
 
 
@@ -978,44 +978,44 @@ class BreakEven(Exercise):
 
 def unscaled(gradients: list[tk.Tensor], scale: float) -> list[tk.Tensor]:
     """The gradients, from those of `scale` times the loss; [] to skip the step."""
-    divided = [it.float() / scale for it in gradients]
-    if all(tk.isfinite(it).all() for it in divided):
+    divided = [gradient.float() / scale for gradient in gradients]
+    if all(tk.isfinite(gradient).all() for gradient in divided):
         return divided
     return []
 
 
 def _divided_in_half(gradients: Any, scale: float) -> Any:
-    divided = [(it / scale).float() for it in gradients]
-    return divided if all(tk.isfinite(it).all() for it in divided) else []
+    divided = [(gradient / scale).float() for gradient in gradients]
+    return divided if all(tk.isfinite(gradient).all() for gradient in divided) else []
 
 
 def _still_half(gradients: Any, scale: float) -> Any:
     divided = unscaled(gradients, scale)
-    return divided and [it.half() for it in divided]
+    return divided and [gradient.half() for gradient in divided]
 
 
 def _never_skipped(gradients: Any, scale: float) -> Any:
-    return [it.float() / scale for it in gradients]
+    return [gradient.float() / scale for gradient in gradients]
 
 
 def _only_inf(gradients: Any, scale: float) -> Any:
-    divided = [it.float() / scale for it in gradients]
-    return [] if any(tk.isinf(it).any() for it in divided) else divided
+    divided = [gradient.float() / scale for gradient in gradients]
+    return [] if any(tk.isinf(gradient).any() for gradient in divided) else divided
 
 
 def _only_the_first(gradients: Any, scale: float) -> Any:
-    divided = [it.float() / scale for it in gradients]
+    divided = [gradient.float() / scale for gradient in gradients]
     return divided if tk.isfinite(divided[0]).all() else []
 
 
 def _broken_ones_left_out(gradients: Any, scale: float) -> Any:
-    divided = [it.float() / scale for it in gradients]
-    return [it for it in divided if tk.isfinite(it).all()]
+    divided = [gradient.float() / scale for gradient in gradients]
+    return [gradient for gradient in divided if tk.isfinite(gradient).all()]
 
 
 def _multiplied(gradients: Any, scale: float) -> Any:
     found = unscaled(gradients, scale)
-    return found and [it * scale * scale for it in found]
+    return found and [gradient * scale * scale for gradient in found]
 
 
 @exercise("unscaled", answer=unscaled, points=0, difficulty=3, minutes=7, further=True)
@@ -1085,12 +1085,12 @@ class Unscaled(Exercise):
             return tk.tensor(values).half()
 
         def some(n: int) -> list[float]:
-            return [float(it) for it in draw.integers(n, 1, 99)]
+            return [float(number) for number in draw.integers(n, 1, 99)]
 
         inf, nan = float("inf"), float("nan")
         yield case([half(512, 256)], 1024.0, label="one tensor")
         yield case([half(*some(3)), -half(*some(2))], 16.0, label="two tensors")
-        one, other = (it * 1e-6 for it in draw.distinct(2, 10, 50))
+        one, other = (number * 1e-6 for number in draw.distinct(2, 10, 50))
         yield case([half(one, *some(1)), half(other)], 65536.0, label="small ones")
         yield case([half(6e-8)], 8.0, label="the smallest number (float16)")
         yield case([half(*some(1)), half(*some(1), inf)], 2.0, label="inf in the second")
@@ -1108,7 +1108,9 @@ class Unscaled(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradients, and how many of them are 0."""
         found = answer(*args)
-        if not isinstance(found, list) or not all(isinstance(it, tk.Tensor) for it in found):
+        if not isinstance(found, list) or not all(
+            isinstance(gradient, tk.Tensor) for gradient in found
+        ):
             return found
-        zeros = [int((it == 0).sum()) for it in found]
+        zeros = [int((gradient == 0).sum()) for gradient in found]
         return Seen({"gradients": found, "elements that are 0": zeros})

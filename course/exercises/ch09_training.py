@@ -166,7 +166,7 @@ class TrainedLine(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def rising(n: int) -> tk.Tensor:
-            return tk.tensor([float(it) for it in sorted(draw.distinct(n, 1, 20))])
+            return tk.tensor([float(number) for number in sorted(draw.distinct(n, 1, 20))])
 
         yield case(
             tk.tensor([[2.0]]),
@@ -310,7 +310,7 @@ def _whole_batches_shuffled(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) ->
 
 def _last_one_lost(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
     batches = batches_of_pairs(x, y, size, seed)
-    return [it for it in batches if len(it[0]) == size]
+    return [batch for batch in batches if len(batch[0]) == size]
 
 
 def _drawn_again(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
@@ -410,17 +410,17 @@ class ShuffledApart(Exercise):
         found = answer(*args)
         if not isinstance(found, list | tuple):
             return found
-        batches = [it if isinstance(it, list | tuple) else () for it in found]
-        is_pairs = all(len(it) == 2 and _sizes(it) == 1 for it in batches)
+        batches = [batch if isinstance(batch, list | tuple) else () for batch in found]
+        is_pairs = all(len(batch) == 2 and _sizes(batch) == 1 for batch in batches)
         seen = Seen({"a list of pairs `(inputs, labels)`, one for each batch": is_pairs})
         if not is_pairs:
             return seen
         given, of_rows = x.tolist(), dict(zip(map(tuple, x.tolist()), y.tolist(), strict=True))
         rows = _rows(batches)
-        labels = [label for _, its in batches for label in its.tolist()]
+        labels = [label for _, batch_labels in batches for label in batch_labels.tolist()]
         seen["sizes"] = [len(inputs) for inputs, _ in batches]
         seen["every sample once"] = sorted(rows) == sorted(given)
-        seen["each with its own label"] = [of_rows.get(tuple(it)) for it in rows] == labels
+        seen["each with its own label"] = [of_rows.get(tuple(row)) for row in rows] == labels
         if len(x) >= MANY:
             parts = [inputs.tolist() for inputs, _ in batches] if size > 1 else [rows]
             seen["neighbours separated"] = not all(_is_run(part, given) for part in parts)
@@ -436,9 +436,9 @@ def _rows(batches: Any) -> list[Any]:
 
 def _sizes(pair: Sequence[Any]) -> int:
     """How many different first sizes these tensors have; 0 if one of them has none."""
-    if not all(isinstance(it, tk.Tensor) and it.ndim for it in pair):
+    if not all(isinstance(each, tk.Tensor) and each.ndim for each in pair):
         return 0
-    return len({len(it) for it in pair})
+    return len({len(each) for each in pair})
 
 
 MANY = 8
@@ -622,7 +622,7 @@ class CrossEntropyByHand(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, low: int, high: int) -> list[float]:
-            return [float(it) for it in draw.integers(n, low, high)]
+            return [float(number) for number in draw.integers(n, low, high)]
 
         yield case(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]), label="one sample")
         n = draw.integer(2, 5)
@@ -883,14 +883,16 @@ class MomentumStep(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """What has become of parameters and velocities."""
         values, gradients, velocities, lr, momentum = args
-        parameters = [it.clone().requires_grad_() for it in values]
+        parameters = [value.clone().requires_grad_() for value in values]
         listed, kept = list(parameters), list(velocities)
         answer(listed, gradients, velocities, lr, momentum)
         return {
-            "parameters": [it.detach().clone() for it in parameters],
-            "velocities": [it.detach().clone() for it in kept],
+            "parameters": [parameter.detach().clone() for parameter in parameters],
+            "velocities": [velocity.detach().clone() for velocity in kept],
             "gradients": gradients,
-            "still leaves": all(it.is_leaf and it.requires_grad for it in listed),
+            "still leaves": all(
+                parameter.is_leaf and parameter.requires_grad for parameter in listed
+            ),
         }
 
 
@@ -1036,11 +1038,11 @@ class MeanOfMeans(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned for scores that require grad."""
         scores, labels = args
-        return answer([it.clone().requires_grad_() for it in scores], labels)
+        return answer([batch.clone().requires_grad_() for batch in scores], labels)
 
 
 def _labels(*batches: list[int]) -> list[tk.Tensor]:
-    return [tk.tensor(it) for it in batches]
+    return [tk.tensor(batch) for batch in batches]
 
 
 def _scored(draw: Draw, lead: float, n: int) -> tk.Tensor:
@@ -1220,7 +1222,9 @@ class Confusion(Exercise):
 
 def _as_scores(guesses: list[int], classes: int) -> tk.Tensor:
     """Scores whose largest entries are at these places."""
-    return tk.tensor([[2.5 if i == it else 0.25 * i for i in range(classes)] for it in guesses])
+    return tk.tensor(
+        [[2.5 if i == guess else 0.25 * i for i in range(classes)] for guess in guesses]
+    )
 
 
 def scores_of(state: dict[str, tk.Tensor], x: tk.Tensor) -> tk.Tensor:
@@ -1379,9 +1383,9 @@ class AnotherAnswerEachTime(Exercise):
         """The scores, if four calls agree, and whether they have a history."""
         # two drop the same units of a single sample once in 256 times
         one, *others = (answer(*args) for _ in range(4))
-        if not all(isinstance(it, tk.Tensor) for it in (one, *others)):
+        if not all(isinstance(other, tk.Tensor) for other in (one, *others)):
             return one
-        is_same = all(tk.equal(one, it) for it in others)
+        is_same = all(tk.equal(one, other) for other in others)
         seen = {"the same at each call": is_same, "requires grad": one.requires_grad}
         return Seen({**seen, "scores": one.detach().clone() if is_same else None})
 

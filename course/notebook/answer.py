@@ -111,7 +111,9 @@ def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run])
     )
 
 
-LIBRARY = frozenset({"tk", "np"} | {it for it, value in vars(builtins).items() if callable(value)})
+LIBRARY = frozenset(
+    {"tk", "np"} | {name for name, value in vars(builtins).items() if callable(value)}
+)
 """Names that belong to the library and to Python, which a cell may give another value."""
 
 

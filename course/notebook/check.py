@@ -66,7 +66,7 @@ def judge(
     tried = list(trials(exercise, value, seed, Budget(seconds), run))
     counting = [trial for trial in tried if trial.case.weight]
     rows = [_row(exercise, trial, seconds, source or "") for trial in counting]
-    broken = [it for it in exercise.rules if source and it.is_broken_by(source)]
+    broken = [rule for rule in exercise.rules if source and rule.is_broken_by(source)]
     share = 0.0 if broken else _share(counting)
     may_be_typed_off = share < 1 and _may_be_typed_off(exercise, counting)
     if may_be_typed_off:
@@ -88,7 +88,7 @@ def judge(
         earned=_in_quarters(exercise.points * share),
         message=mistake.message if mistake else slip.sentence if slip else "",
         mistake=mistake.name if mistake else slip.name if slip else "",
-        rows=(*(Row(f"“{it.words}”", "failed", tip=it.advice) for it in broken), *rows),
+        rows=(*(Row(f"“{rule.words}”", "failed", tip=rule.advice) for rule in broken), *rows),
         notes=(*([_TYPED_OFF] if may_be_typed_off else []), *_notes(exercise, tried)),
     )
 
@@ -122,9 +122,10 @@ def fixed_cases(exercise: Exercise) -> frozenset[str]:
     """The labels of the cases that count and have the same arguments in every draw."""
     first, *others = [_cases(exercise, seed) for seed in range(6)]
     return frozenset(
-        it.label
-        for n, it in enumerate(first)
-        if it.weight and all(compare.difference(it.args, other[n].args) is None for other in others)
+        one.label
+        for n, one in enumerate(first)
+        if one.weight
+        and all(compare.difference(one.args, other[n].args) is None for other in others)
     )
 
 
@@ -201,8 +202,8 @@ def trials(
     # drawn once more for each: the answer may change what it is given, and so may the reference
     right = right or right_outcomes(exercise, seed)
     given, untouched = _drawn(exercise, seed), _drawn(exercise, seed)
-    for one, same, its in zip(given, untouched, right, strict=True):
-        yield Trial(same, run(exercise, value, one, same, budget), its)
+    for one, same, outcome in zip(given, untouched, right, strict=True):
+        yield Trial(same, run(exercise, value, one, same, budget), outcome)
 
 
 def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
@@ -239,8 +240,8 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
 def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     """Whether a case whose numbers are drawn has those of a case of the notebook."""
     fixed = fixed_cases(exercise)
-    counting = [it for it in _cases(exercise, seed) if it.weight]
-    drawn = [it.args for it in counting if it.label not in fixed]
+    counting = [case for case in _cases(exercise, seed) if case.weight]
+    drawn = [case.args for case in counting if case.label not in fixed]
     return any(
         outline == _outline(one) and compare.difference(one, own) is None
         for outline, own in _in_the_notebook(exercise)
@@ -251,12 +252,15 @@ def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
 @cache
 def _in_the_notebook(exercise: Exercise) -> list[tuple[list[object], tuple[Any, ...]]]:
     """The arguments that the notebook shows, and what tells most others from them at once."""
-    return [(_outline(it.args), it.args) for it in _cases(exercise, SEED)]
+    return [(_outline(case.args), case.args) for case in _cases(exercise, SEED)]
 
 
 def _outline(args: tuple[Any, ...]) -> list[object]:
     return [
-        it if isinstance(it, int | float | str) else getattr(it, "shape", type(it)) for it in args
+        argument
+        if isinstance(argument, int | float | str)
+        else getattr(argument, "shape", type(argument))
+        for argument in args
     ]
 
 
@@ -280,7 +284,7 @@ def _recognised(
     """
     tree = parsed(source)
     code = "" if tree is None else ast.unparse(tree)  # without comments
-    first = next(n for n, it in enumerate(tried) if it.case.weight and not it.is_passed)
+    first = next(n for n, trial in enumerate(tried) if trial.case.weight and not trial.is_passed)
     found: list[tuple[int, Mistake]] = []
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
@@ -351,10 +355,10 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
         list: "a list in brackets, such as `[2, 3]`, without quotes",
     }
     kinds = {float: int, tuple: list, tk.Size: list}
-    mine, its = (kinds.get(type(value), type(value)) for value in (predicted, right))
-    if mine is its or its not in written:
+    mine, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
+    if mine is asked or asked not in written:
         return None
-    return f"This prediction is {compare.kind(predicted)}; write {written[its]}."
+    return f"This prediction is {compare.kind(predicted)}; write {written[asked]}."
 
 
 def _shown(outcome: Outcome) -> str:
@@ -394,9 +398,9 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
 
 def _work_on(values: list[Any]) -> str:
     """How to leave arguments of these kinds alone."""
-    if all(isinstance(it, tk.Tensor) for it in values):
+    if all(isinstance(value, tk.Tensor) for value in values):
         return "Write into a tensor of your own, such as a `.clone()`."
-    if all(isinstance(it, list) for it in values):
+    if all(isinstance(value, list) for value in values):
         return "Write into a list of your own: `list(...)` makes one."
     return "Make something new in place of writing into it."
 
@@ -524,17 +528,19 @@ def _first_idea(exercise: Exercise) -> str:
 def _layouts(args: tuple[Any, ...]) -> str:
     """Comments on arguments that the call as it is shown would make with another layout."""
     return "".join(
-        f"\n# argument {position} is a view: strides {it.stride()}, offset {it.storage_offset()}"
-        for position, it in enumerate(args, 1)
-        if isinstance(it, tk.Tensor) and not (it.is_contiguous() and it.storage_offset() == 0)
+        f"\n# argument {position} is a view: strides {argument.stride()}, offset "
+        f"{argument.storage_offset()}"
+        for position, argument in enumerate(args, 1)
+        if isinstance(argument, tk.Tensor)
+        if not (argument.is_contiguous() and argument.storage_offset() == 0)
     )
 
 
 def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
     """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
     notes = []
-    beyond = next((it for it in tried if not (it.case.weight or it.is_passed)), None)
-    if beyond is not None and all(it.is_passed for it in tried if it.case.weight):
+    beyond = next((trial for trial in tried if not (trial.case.weight or trial.is_passed)), None)
+    if beyond is not None and all(trial.is_passed for trial in tried if trial.case.weight):
         call = exercise.describe_call(beyond.case.args, compare.as_code)
         notes.append(
             f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "

@@ -144,7 +144,7 @@ def text_of(error: object) -> tuple[str, str]:
     except BaseException:  # an exception of the learner's own
         return "", ""
     # a cell's file is nobody's; looked for word by word, which a long one cannot slow down
-    text = _FILE.sub(lambda it: "" if "ipykernel_" in it[0] else it[0], text[:5000])
+    text = _FILE.sub(lambda match: "" if "ipykernel_" in match[0] else match[0], text[:5000])
     first, *rest = (line.strip() for line in text.strip().splitlines() or [""])
     return cut(first, SHOWN), cut(" ".join(filter(None, rest)), SHOWN)
 
@@ -329,7 +329,7 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
 
 def _unseen(got: Any, expected: Seen) -> str:
     """What was returned instead of that which the exercise looks at."""
-    asked = next((it for it in expected.values() if type(it) is not bool), None)
+    asked = next((value for value in expected.values() if type(value) is not bool), None)
     return difference(got, asked) or f"It is {kind(got)}, and not what is asked for."
 
 

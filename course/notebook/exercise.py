@@ -81,8 +81,8 @@ def _is_named(statement: str, label: str) -> bool:
 
 def _of_its_own(value: Any) -> Any:
     if type(value) is dict:
-        return {key: _of_its_own(it) for key, it in value.items()}
-    return [_of_its_own(it) for it in value] if type(value) is list else value
+        return {key: _of_its_own(entry) for key, entry in value.items()}
+    return [_of_its_own(entry) for entry in value] if type(value) is list else value
 
 
 class Draw:
@@ -173,9 +173,10 @@ class Exercise:
         """The cases with the weights that count, those that only give a note at the end."""
         text = type(self).__doc__ or ""
         cases = [
-            it if _is_named(text, it.label) else replace(it, weight=0.0) for it in self.cases(draw)
+            each if _is_named(text, each.label) else replace(each, weight=0.0)
+            for each in self.cases(draw)
         ]
-        return sorted(cases, key=lambda it: not it.weight)
+        return sorted(cases, key=lambda each: not each.weight)
 
     def allows(self, *args: Any) -> bool:
         """Whether the statement allows these arguments; the audit makes others from the cases."""
@@ -409,16 +410,18 @@ def exercise(
                 f"Two exercises are called {id!r}, in {type(_registry[id]).__module__} and "
                 f"{definition.__module__}: rename one of them."
             )
-        it = definition()
-        it.id, it.points, it.difficulty, it.minutes = id, float(points), difficulty, minutes
-        it.chapter = definition.__module__.rpartition(".")[2].removeprefix("ch")
+        instance = definition()
+        instance.id, instance.points = id, float(points)
+        instance.difficulty, instance.minutes = difficulty, minutes
+        instance.chapter = definition.__module__.rpartition(".")[2].removeprefix("ch")
         default = "predict" if issubclass(definition, Prediction) else "write"
-        it.kind = kind or (default if stub is None else "repair")
-        it.further, it.without, it.reference, it._stub = further, without, _own(answer), stub
-        it.witness = witness
-        if isinstance(it, Prediction):
-            it.reference = it.right
-        _registry[id] = it
+        instance.kind = kind or (default if stub is None else "repair")
+        instance.further, instance.without = further, without
+        instance.reference, instance._stub = _own(answer), stub
+        instance.witness = witness
+        if isinstance(instance, Prediction):
+            instance.reference = instance.right
+        _registry[id] = instance
         return definition
 
     return register
@@ -436,7 +439,7 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
     for name in chapters():
         importlib.import_module(f"course.exercises.ch{name}")
     found = sorted(_registry.items(), key=lambda pair: pair[1].chapter)  # not as they were imported
-    return {id: it for id, it in found if chapter in (None, it.chapter)}
+    return {id: each for id, each in found if chapter in (None, each.chapter)}
 
 
 def no_such_exercise(exercise_id: object, function: str) -> str:
@@ -458,7 +461,7 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
     lines, first = source.splitlines(), definition.body[0]
     # a decorator stands above the line of its definition
     decorators = getattr(first, "decorator_list", [])
-    last_of_head = min(it.lineno for it in (first, *decorators)) - 1
+    last_of_head = min(node.lineno for node in (first, *decorators)) - 1
     if ast.get_docstring(definition) is not None:
         last_of_head = first.end_lineno or last_of_head
     return "\n".join(lines[:last_of_head]), textwrap.dedent("\n".join(lines[last_of_head:]))

@@ -154,9 +154,14 @@ def _chapter_row(name: str, own: list[Exercise]) -> tuple[str, float, float, str
     return name, sum(map(points, own)), sum(exercise.points for exercise in own), words
 
 
-def _exercise_row(it: Exercise) -> tuple[str, float, float, str]:
-    words = {"partly": "begun", "failed": "begun"}.get(state(it), state(it))
-    return it.title, points(it), it.points, f"{words}, further" if it.further else words
+def _exercise_row(exercise: Exercise) -> tuple[str, float, float, str]:
+    words = {"partly": "begun", "failed": "begun"}.get(state(exercise), state(exercise))
+    return (
+        exercise.title,
+        points(exercise),
+        exercise.points,
+        f"{words}, further" if exercise.further else words,
+    )
 
 
 def _file() -> Path | None:

@@ -111,7 +111,9 @@ def run_case(
 def changed(arguments: list[Any], untouched: Case) -> list[int]:
     """The positions of the arguments that are no longer as they were drawn."""
     pairs = enumerate(zip(arguments, untouched.args, strict=True))
-    return [it for it, (now, before) in pairs if compare.difference(now, before) is not None]
+    return [
+        position for position, (now, before) in pairs if compare.difference(now, before) is not None
+    ]
 
 
 def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:

@@ -15,16 +15,16 @@ from course.authoring.mutants import rewritten, survivors, variants
 from course.notebook.check import judge
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, load
 
-WRITTEN = [it for it in load().values() if not isinstance(it, Prediction)]
+WRITTEN = [exercise for exercise in load().values() if not isinstance(exercise, Prediction)]
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)
-def test_no_wrong_variant_of_a_reference_passes(it):
+@pytest.mark.parametrize("exercise", WRITTEN, ids=lambda exercise: exercise.id)
+def test_no_wrong_variant_of_a_reference_passes(exercise):
     # written anew without any change it is right: a variant fails for what was changed in it
-    source = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(it.reference))))
-    assert judge(it, rewritten(it.reference, source), seconds=60).status == "passed"
-    assert [str(each) for each in survivors(it)] == []
+    source = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(exercise.reference))))
+    assert judge(exercise, rewritten(exercise.reference, source), seconds=60).status == "passed"
+    assert [str(each) for each in survivors(exercise)] == []
 
 
 def nearest(points: tk.Tensor, centre: tk.Tensor) -> tk.Tensor:
@@ -59,17 +59,19 @@ class NearestAlongTheDiagonal(Nearest):
 
 
 def described(definition: type[Exercise], answer: Any) -> Exercise:
-    it = definition()
-    it.id, it.reference, it.without, it.points, it.kind = "nearest", answer, (), 1.0, "write"
-    it.further, it.difficulty, it.minutes = False, 1, 1
-    return it
+    exercise = definition()
+    exercise.id, exercise.reference = "nearest", answer
+    exercise.without, exercise.points = (), 1.0
+    exercise.kind = "write"
+    exercise.further, exercise.difficulty, exercise.minutes = False, 1, 1
+    return exercise
 
 
 def test_a_wrong_variant_that_passes_is_found_until_a_case_fails_it():
-    found = [it.kind for it in survivors(described(Nearest, nearest))]
+    found = [variant.kind for variant in survivors(described(Nearest, nearest))]
     assert "absolute value" in found
     assert "absolute value" not in [
-        it.kind for it in survivors(described(NearestAlongTheDiagonal, nearest))
+        variant.kind for variant in survivors(described(NearestAlongTheDiagonal, nearest))
     ]
 
 
@@ -89,7 +91,7 @@ class Scaled(Exercise):
 
 
 def test_a_variant_that_is_right_is_no_survivor():
-    kinds = {it.kind: it.text for it in variants(scaled)}
+    kinds = {variant.kind: variant.text for variant in variants(scaled)}
     assert "x * factor" in kinds["dropped call"]  # the product is a new tensor by itself
     assert survivors(described(Scaled, scaled)) == []
 
@@ -107,9 +109,9 @@ def every_kind(x: tk.Tensor, y: tk.Tensor, n: int) -> tk.Tensor:
 
 def test_variants_are_of_all_kinds_and_the_same_each_time():
     found = variants(every_kind)
-    assert [it.text for it in found] == [it.text for it in variants(every_kind)]
-    assert len({it.text for it in found}) == len(found) <= 40
-    assert {it.kind for it in found} >= {
+    assert [variant.text for variant in found] == [variant.text for variant in variants(every_kind)]
+    assert len({variant.text for variant in found}) == len(found) <= 40
+    assert {variant.kind for variant in found} >= {
         *("operator", "comparison", "constant", "axis", "order", "keepdim", "dtype lost"),
         *("dropped step", "doubled step", "dropped call", "block dropped", "argument changed"),
         *("some of the elements", "loop bound", "argument ignored", "absolute value"),
@@ -128,6 +130,6 @@ class Counter:
 
 
 def test_methods_of_a_class_have_variants_too():
-    found = {it.kind: it for it in variants(Counter)}
+    found = {variant.kind: variant for variant in variants(Counter)}
     assert "self.n -= by" in found["operator"].text
     assert found["argument ignored"].answer().step(5) == 1

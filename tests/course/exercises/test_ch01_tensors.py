@@ -185,21 +185,24 @@ RIGHT = [
 
 
 def test_the_chapter_is_worth_twenty_points_a_tenth_of_them_for_predictions():
-    points = {it.id: it.points for it in CHAPTER.values()}
+    points = {exercise.id: exercise.points for exercise in CHAPTER.values()}
     assert sum(points.values()) == 20
-    assert sum(it.points for it in CHAPTER.values() if isinstance(it, Prediction)) == 2
+    assert (
+        sum(exercise.points for exercise in CHAPTER.values() if isinstance(exercise, Prediction))
+        == 2
+    )
 
 
 def test_the_points_come_from_the_five_exercises_of_the_core():
-    core = [it for it in CHAPTER.values() if not it.further]
-    assert {it.id: it.points for it in core} == {
+    core = [exercise for exercise in CHAPTER.values() if not exercise.further]
+    assert {exercise.id: exercise.points for exercise in core} == {
         "what-shape": 1,
         "checkerboard": 6,
         "which-dtype": 1,
         "pixels": 6,
         "private-copy": 6,
     }
-    assert {it.kind for it in core} == {"predict", "write", "repair"}
+    assert {exercise.kind for exercise in core} == {"predict", "write", "repair"}
 
 
 def test_the_text_does_not_print_the_answer_to_private_copy():
@@ -229,13 +232,13 @@ def test_evenly_spaced_is_linspace(ends, n):
 # what the statements promise
 
 
-def first_failure(it: Exercise, answer: object) -> str:
-    return next(row for row in judge(it, answer).rows if row.status == "failed").got
+def first_failure(exercise: Exercise, answer: object) -> str:
+    return next(row for row in judge(exercise, answer).rows if row.status == "failed").got
 
 
 def test_linspace_is_switched_off_in_linspace_by_hand():
-    it = CHAPTER["linspace-by-hand"]
-    assert "linspace is what you are asked to write here" in first_failure(it, tk_linspace)
+    exercise = CHAPTER["linspace-by-hand"]
+    assert "linspace is what you are asked to write here" in first_failure(exercise, tk_linspace)
     assert tk.linspace(0, 1, 2).tolist() == [0, 1]
 
 
@@ -244,36 +247,38 @@ def tk_linspace(start, end, n):
 
 
 def test_stride_is_switched_off_in_strides_of():
-    it = CHAPTER["strides-of"]
-    told = first_failure(it, lambda shape: tk.zeros(shape).stride())
+    exercise = CHAPTER["strides-of"]
+    told = first_failure(exercise, lambda shape: tk.zeros(shape).stride())
     assert "Tensor.stride is what you are asked to write here" in told
     assert tk.zeros(3, 4).stride() == (4, 1)
 
 
 @pytest.mark.parametrize("exercise_id", ["what-shape", "which-dtype"])
 def test_a_wrong_prediction_is_told_the_rule_and_not_the_value(exercise_id):
-    it = CHAPTER[exercise_id]
-    wrong = {e: "neither" if isinstance(value, str) else [9, 9] for e, value in it.right.items()}
-    for row in judge(it, wrong).rows:
+    exercise = CHAPTER[exercise_id]
+    wrong = {
+        e: "neither" if isinstance(value, str) else [9, 9] for e, value in exercise.right.items()
+    }
+    for row in judge(exercise, wrong).rows:
         assert row.status == "failed"
-        assert row.tip.startswith(it.questions[row.label])
+        assert row.tip.startswith(exercise.questions[row.label])
         assert row.expected == ""
-        value = it.right[row.label]
+        value = exercise.right[row.label]
         for spelled in (value,) if isinstance(value, str) else (str(value), str(list(value))):
             assert spelled not in row.tip
 
 
 def test_a_shape_in_quotes_is_told_to_lose_them():
-    it = CHAPTER["what-shape"]
+    exercise = CHAPTER["what-shape"]
     quoted = {expression: str(shape) for expression, shape in SHAPES_AS_LISTS.items()}
-    assert "without quotes" in judge(it, quoted).message
+    assert "without quotes" in judge(exercise, quoted).message
 
 
 @pytest.mark.parametrize(("whole", "real"), [("int", "float"), (int, float)])
 def test_a_type_of_python_is_told_that_a_dtype_says_how_many_bits(whole, real):
-    it = CHAPTER["which-dtype"]
-    types = {e: real if dtype.startswith("float") else whole for e, dtype in it.right.items()}
-    report = judge(it, types)
+    exercise = CHAPTER["which-dtype"]
+    types = {e: real if dtype.startswith("float") else whole for e, dtype in exercise.right.items()}
+    report = judge(exercise, types)
     assert report.mistake == "Python's types"
     assert report.earned == 0
 

@@ -71,8 +71,8 @@ def block_means_from_sums(x, size):
 
 def ensemble_by_loop(predictions):
     total = tk.zeros_like(predictions[0])
-    for it in predictions:
-        total += it
+    for prediction in predictions:
+        total += prediction
     average = total / len(predictions)
     return average, average.max(dim=1).indices
 

@@ -40,7 +40,7 @@ def table_by_rows(n):
 
 
 def nearest_by_loop(points, centres):
-    found = [((it - centres) ** 2).sum(1).argmin().item() for it in points]
+    found = [((point - centres) ** 2).sum(1).argmin().item() for point in points]
     return tk.tensor(found, dtype=tk.int64)
 
 

@@ -115,7 +115,7 @@ def unbroadcast_by_grad(gradient, shape):
 
 
 def linear_with_mse_loss(x, target, w, b):
-    w, b = (it.detach().clone().requires_grad_() for it in (w, b))
+    w, b = (tensor.detach().clone().requires_grad_() for tensor in (w, b))
     loss = tk.nn.functional.mse_loss(x @ w + b, target)
     loss.backward()
     return loss.item(), w.grad, b.grad

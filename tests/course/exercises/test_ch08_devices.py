@@ -43,19 +43,21 @@ def moved_by_kind(batch, device):
     if kind is tk.Tensor:
         return batch.to(device)
     if kind is dict:
-        return dict(zip(batch, [moved_by_kind(it, device) for it in batch.values()], strict=True))
+        return dict(
+            zip(batch, [moved_by_kind(value, device) for value in batch.values()], strict=True)
+        )
     if kind is list:
-        return [moved_by_kind(it, device) for it in batch]
+        return [moved_by_kind(value, device) for value in batch]
     if kind is tuple:
-        return tuple(moved_by_kind(it, device) for it in batch)
+        return tuple(moved_by_kind(value, device) for value in batch)
     return batch
 
 
 def moved_by_trying(batch, device):
     if hasattr(batch, "items"):
-        return {key: moved_by_trying(it, device) for key, it in batch.items()}
+        return {key: moved_by_trying(value, device) for key, value in batch.items()}
     if isinstance(batch, (list, tuple)):
-        return type(batch)([moved_by_trying(it, device) for it in batch])
+        return type(batch)([moved_by_trying(value, device) for value in batch])
     return batch.to(device=device) if hasattr(batch, "to") else batch
 
 
@@ -82,16 +84,16 @@ def even_by_search(cpu, gpu, transfer):
 
 def unscaled_by_a_loop(gradients, scale):
     divided = []
-    for it in gradients:
-        if it.isnan().any() or it.isinf().any():
+    for gradient in gradients:
+        if gradient.isnan().any() or gradient.isinf().any():
             return []
-        divided.append(it.to(tk.float32).div(scale))
+        divided.append(gradient.to(tk.float32).div(scale))
     return divided
 
 
 def unscaled_by_the_sum(gradients, scale):
-    divided = [it.float() * (1 / scale) for it in gradients]
-    total = sum(it.abs().sum().item() for it in divided)
+    divided = [gradient.float() * (1 / scale) for gradient in gradients]
+    total = sum(gradient.abs().sum().item() for gradient in divided)
     return divided if total < float("inf") else []
 
 

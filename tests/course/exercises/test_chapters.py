@@ -56,15 +56,16 @@ def test_the_lines_of_the_library_that_a_chapter_shows_exist_and_are_few(chapter
     *imports, last = ast.parse(shown.source).body
     exec(compile(ast.Module(imports, []), chapter, "exec"), known)
     source = eval(ast.unparse(last), known)
-    assert 10 <= sum(len(it.lines) for it in source.excerpts) <= 45
-    assert all(it.file.startswith("tensorkit/") for it in source.excerpts)
+    assert 10 <= sum(len(excerpt.lines) for excerpt in source.excerpts) <= 45
+    assert all(excerpt.file.startswith("tensorkit/") for excerpt in source.excerpts)
     assert re.match(r"\*\*A question\.\*\*(.|\n)*\?\n\n<details>", question.source)
 
 
 @pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_the_minutes_in_the_text_are_those_of_the_core_exercises(chapter):
     (said,) = re.findall(r"core exercises take about (\d+)\s+minutes", text_of(chapter))
-    assert abs(int(said) - sum(it.minutes for it in load(chapter).values() if not it.further)) <= 3
+    core = [exercise for exercise in load(chapter).values() if not exercise.further]
+    assert abs(int(said) - sum(exercise.minutes for exercise in core)) <= 3
 
 
 @pytest.mark.parametrize("chapter", SHIPPED[1:])
@@ -96,31 +97,31 @@ def sections_of(chapter: str) -> dict[str, list[TextCell]]:
 
 
 def lacks(section: list[TextCell]) -> set[str]:
-    shown = [it.source for it in section if it.marks.get("role") == "show"]
-    plain = [it for it in section if it.kind == "code" and it.marks.get("role") != "show"]
-    examples = [it for it in plain if "exercise" not in it.marks]
+    shown = [cell.source for cell in section if cell.marks.get("role") == "show"]
+    plain = [cell for cell in section if cell.kind == "code" and cell.marks.get("role") != "show"]
+    examples = [cell for cell in plain if "exercise" not in cell.marks]
     has = {
         "picture": any(re.search(r"\b(viz\.|explain\.|picture\()", source) for source in shown),
         "example": bool(examples),
-        "exercise": any("exercise" in it.marks for it in section),
-        "what to notice": any("**What to notice.**" in it.source for it in section),
+        "exercise": any("exercise" in cell.marks for cell in section),
+        "what to notice": any("**What to notice.**" in cell.source for cell in section),
     }
     return {name for name, there in has.items() if not there}
 
 
 @pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_a_section_has_a_picture_an_example_an_exercise_and_what_to_notice(chapter):
-    taught = [it for it in sections_of(chapter).items() if it[0] not in END]
-    found = {(heading, it) for heading, section in taught for it in lacks(section)}
+    taught = [part for part in sections_of(chapter).items() if part[0] not in END]
+    found = {(heading, lack) for heading, section in taught for lack in lacks(section)}
     assert found <= WITHOUT
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)
 def test_no_code_is_wider_than_a_cell_of_jupyterlab(chapter):
-    code = [it.source for it in read(SOLUTIONS / f"{chapter}.py") if it.kind == "code"]
-    for it in load(chapter).values():
-        code += [it.released_source, it.solution_source]
-        code += re.findall(r"```python\n(.*?)```", it.statement, re.DOTALL)
+    code = [cell.source for cell in read(SOLUTIONS / f"{chapter}.py") if cell.kind == "code"]
+    for exercise in load(chapter).values():
+        code += [exercise.released_source, exercise.solution_source]
+        code += re.findall(r"```python\n(.*?)```", exercise.statement, re.DOTALL)
     assert [line for text in code for line in text.splitlines() if len(line) > 88] == []
 
 
@@ -130,18 +131,20 @@ WITHOUT_AN_EDGE = {"sine-slope", "largest-batch", "break-even"}
 
 @pytest.mark.parametrize("chapter", SHIPPED)
 def test_edge_cases_are_marked(chapter):
-    for it in load(chapter).values():
-        labels = [each.label for each in it.cases(Draw(0))]
+    for exercise in load(chapter).values():
+        labels = [each.label for each in exercise.cases(Draw(0))]
         marked = any(edge in label for edge in [*EDGES, "(negative dims)"] for label in labels)
-        assert marked or isinstance(it, Prediction) or it.id in WITHOUT_AN_EDGE, (
-            f"{it.id} has no case whose label ends with one of its edges, such as '(empty)'"
+        assert marked or isinstance(exercise, Prediction) or exercise.id in WITHOUT_AN_EDGE, (
+            f"{exercise.id} has no case whose label ends with one of its edges, such as '(empty)'"
         )
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)
 def test_every_mistake_and_every_hint_is_a_sentence_or_more(chapter):
-    texts = [text for it in load(chapter).values() for text in it.hints]
-    texts += [mistake.message for it in load(chapter).values() for mistake in it.mistakes()]
+    texts = [text for exercise in load(chapter).values() for text in exercise.hints]
+    texts += [
+        mistake.message for exercise in load(chapter).values() for mistake in exercise.mistakes()
+    ]
     for text in texts:
         assert text[-1] in ".?", text
         assert text.count("`") % 2 == 0, text
@@ -149,4 +152,4 @@ def test_every_mistake_and_every_hint_is_a_sentence_or_more(chapter):
 
 @pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_the_core_gives_twenty_points(chapter):
-    assert sum(it.points for it in load(chapter).values()) == 20
+    assert sum(exercise.points for exercise in load(chapter).values()) == 20

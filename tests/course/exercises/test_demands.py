@@ -395,36 +395,40 @@ BROKEN = [
 EXERCISES = load()
 
 
-def report_on(it: Exercise, source: str):
+def report_on(exercise: Exercise, source: str):
     source = textwrap.dedent(source)
     names = {"tk": tk, "np": np}
-    exec(it.imports, names)
+    exec(exercise.imports, names)
     exec(_as_in_a_notebook(source), names)  # a kernel is read from its text
-    return judge(it, names[it.name], source=source)
+    return judge(exercise, names[exercise.name], source=source)
 
 
-def words_of(it: Exercise) -> str:
-    return " ".join(f"{it.title} {it.statement}".split()).lower()
+def words_of(exercise: Exercise) -> str:
+    return " ".join(f"{exercise.title} {exercise.statement}".split()).lower()
 
 
-@pytest.mark.parametrize(("id", "words", "source"), BROKEN, ids=lambda it: str(it)[:30])
+@pytest.mark.parametrize(("id", "words", "source"), BROKEN, ids=lambda value: str(value)[:30])
 def test_an_answer_that_ignores_a_demand_does_not_pass(id, words, source):
-    it = EXERCISES[id]
-    assert words.lower() in words_of(it)
-    assert report_on(it, source).status != "passed"
+    exercise = EXERCISES[id]
+    assert words.lower() in words_of(exercise)
+    assert report_on(exercise, source).status != "passed"
 
 
 def test_every_rule_stands_in_its_statement_and_has_an_answer_that_breaks_it():
     known = {(id, words.lower()) for id, words, _ in BROKEN}
-    for it in EXERCISES.values():
-        for rule in it.rules:
-            assert rule.words.lower() in words_of(it)
-            assert (it.id, rule.words.lower()) in known or it.chapter.startswith("10")
+    for exercise in EXERCISES.values():
+        for rule in exercise.rules:
+            assert rule.words.lower() in words_of(exercise)
+            assert (exercise.id, rule.words.lower()) in known or exercise.chapter.startswith("10")
 
 
-@pytest.mark.parametrize("it", [it for it in EXERCISES.values() if it.rules], ids=lambda it: it.id)
-def test_the_worked_solution_keeps_the_rules(it):
-    report = report_on(it, it.solution_source)
+@pytest.mark.parametrize(
+    "exercise",
+    [exercise for exercise in EXERCISES.values() if exercise.rules],
+    ids=lambda exercise: exercise.id,
+)
+def test_the_worked_solution_keeps_the_rules(exercise):
+    report = report_on(exercise, exercise.solution_source)
     assert report.status == "passed", str(report)
 
 

@@ -18,19 +18,19 @@ from course.notebook.exercise import KINDS, Case, Draw, Exercise, Prediction, ca
 from course.notebook.plain import Seen
 from course.notebook.runner import Budget, run_case
 
-EXERCISES = [it for chapter in chapters() for it in load(chapter).values()]
-WRITTEN = [it for it in EXERCISES if not isinstance(it, Prediction)]
+EXERCISES = [exercise for chapter in chapters() for exercise in load(chapter).values()]
+WRITTEN = [exercise for exercise in EXERCISES if not isinstance(exercise, Prediction)]
 
 
 @pytest.mark.parametrize("draws", [1, pytest.param(200, marks=pytest.mark.rest)])
-@pytest.mark.parametrize("it", EXERCISES, ids=lambda it: it.id)
-def test_the_exercise_is_complete(it, draws):
-    found = faults(it, seeds=range(draws))
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_the_exercise_is_complete(exercise, draws):
+    found = faults(exercise, seeds=range(draws))
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)
-def test_typed_off_answers_earn_nothing(it):
+@pytest.mark.parametrize("exercise", WRITTEN, ids=lambda exercise: exercise.id)
+def test_typed_off_answers_earn_nothing(exercise):
     def typed_off(exercise, answer, given, untouched, budget):
         knows = given.label in fixed_cases(exercise)
         answer = exercise.reference if knows else answer
@@ -39,23 +39,23 @@ def test_typed_off_answers_earn_nothing(it):
     def unknown(*_: Any) -> None:
         raise LookupError
 
-    report = judge(it, unknown, run=typed_off)
+    report = judge(exercise, unknown, run=typed_off)
     assert report.earned == 0
-    if fixed_cases(it):
+    if fixed_cases(exercise):
         assert report.notes[0].startswith("The cases that pass have the same numbers")
 
 
 ROUNDED = "sine-slope"  # what the check sees is what is returned, with fewer digits
 LOOKED_AT = [
-    it
-    for it in WRITTEN
-    if type(it).run is not Exercise.run and it.id != ROUNDED
-    if not isinstance(it, Part | KernelExercise)  # programs use it, or launch it
+    exercise
+    for exercise in WRITTEN
+    if type(exercise).run is not Exercise.run and exercise.id != ROUNDED
+    if not isinstance(exercise, Part | KernelExercise)  # programs use it, or launch it
 ]
 
 
-@pytest.mark.parametrize("it", LOOKED_AT, ids=lambda it: it.id)
-def test_an_answer_cannot_return_what_the_check_sees_of_it(it):
+@pytest.mark.parametrize("exercise", LOOKED_AT, ids=lambda exercise: exercise.id)
+def test_an_answer_cannot_return_what_the_check_sees_of_it(exercise):
     def run(exercise, answer, given, untouched, budget):
         returned = []
 
@@ -67,11 +67,16 @@ def test_an_answer_cannot_return_what_the_check_sees_of_it(it):
         seen = as_learners_have_it(outcome.value)
         for forged in (seen, *(seen.values() if type(seen) is dict else ())):
             if returned and difference(returned[0], forged) is not None:
-                told = run_case(exercise, lambda *_, it=forged: it, untouched, untouched, budget)
+                told = run_case(
+                    exercise, lambda *_, value=forged: value, untouched, untouched, budget
+                )
                 assert not told.agrees_with(outcome), f"{given.label}: {forged}"
         return outcome
 
-    assert all(trial.is_passed for trial in trials(it, it.reference, "seed", Budget(20), run=run))
+    assert all(
+        trial.is_passed
+        for trial in trials(exercise, exercise.reference, "seed", Budget(20), run=run)
+    )
 
 
 def as_learners_have_it(value: Any) -> Any:
@@ -82,13 +87,13 @@ def as_learners_have_it(value: Any) -> Any:
 
 
 def test_the_order_of_a_dictionary_is_no_order_of_backward():
-    it = load()["backward-order"]
-    assert judge(it, lambda graph, root: list(graph)).earned <= it.points / 2
+    exercise = load()["backward-order"]
+    assert judge(exercise, lambda graph, root: list(graph)).earned <= exercise.points / 2
 
 
-@pytest.mark.parametrize("it", WRITTEN, ids=lambda it: it.id)
-def test_a_table_of_what_the_notebook_shows_earns_nothing(it):
-    shown = [case.args for case in it.cases(Draw(f"{it.id} {SEED}"))]
+@pytest.mark.parametrize("exercise", WRITTEN, ids=lambda exercise: exercise.id)
+def test_a_table_of_what_the_notebook_shows_earns_nothing(exercise):
+    shown = [case.args for case in exercise.cases(Draw(f"{exercise.id} {SEED}"))]
 
     def table(exercise, answer, given, untouched, budget):
         knows = any(difference(given.args, args) is None for args in shown)
@@ -98,36 +103,36 @@ def test_a_table_of_what_the_notebook_shows_earns_nothing(it):
     def unknown(*_: Any) -> None:
         raise LookupError
 
-    assert [judge(it, unknown, seed=seed, run=table).earned for seed in "abcdef"] == [0] * 6
+    assert [judge(exercise, unknown, seed=seed, run=table).earned for seed in "abcdef"] == [0] * 6
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)
 def test_a_chapter_has_a_core_of_five_to_eight_exercises_of_several_kinds(chapter):
     own = list(load(chapter).values())
     if chapter != "00_start":  # which has one, to be done within two minutes
-        core = sum(not it.further for it in own)
+        core = sum(not exercise.further for exercise in own)
         assert core == {"03": 7, "05": 7, "10": 7, "11": 6, "12": 8}.get(chapter[:2], 5)
         assert len(own) - core >= 2
-        assert len({it.kind for it in own}) >= 4
-    assert sum(it.minutes for it in own if not it.further) <= 45
+        assert len({exercise.kind for exercise in own}) >= 4
+    assert sum(exercise.minutes for exercise in own if not exercise.further) <= 45
 
 
 def test_the_course_has_exercises_of_every_kind():
-    assert {it.kind for it in EXERCISES} == set(KINDS)
+    assert {exercise.kind for exercise in EXERCISES} == set(KINDS)
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)
 def test_predictions_are_worth_a_tenth_at_most(chapter):
     own = list(load(chapter).values())
-    predicted = sum(it.points for it in own if isinstance(it, Prediction))
-    assert predicted <= sum(it.points for it in own) / 10
+    predicted = sum(exercise.points for exercise in own if isinstance(exercise, Prediction))
+    assert predicted <= sum(exercise.points for exercise in own) / 10
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)
 def test_what_only_the_learners_process_sees_is_worth_a_tenth_at_most(chapter):
     own = list(load(chapter).values())
-    inside = sum(it.points for it in own if it.witness == "inside")
-    assert inside <= sum(it.points for it in own) / 10
+    inside = sum(exercise.points for exercise in own if exercise.witness == "inside")
+    assert inside <= sum(exercise.points for exercise in own) / 10
 
 
 class Doubled(Exercise):
@@ -181,10 +186,14 @@ def audited(
     **body: Any,
 ) -> list[str]:
     """The faults of `Doubled` with another class body."""
-    it = type("Changed", (Doubled,), {"__doc__": Doubled.__doc__, **body})()
-    it.id, it.points, it.difficulty, it.minutes, it.kind = "doubled", 1.0, 1, 1, kind
-    it.chapter, it.further, it.without, it.reference, it._stub = "sample", False, (), answer, stub
-    return faults(it, seeds=range(20))
+    exercise = type("Changed", (Doubled,), {"__doc__": Doubled.__doc__, **body})()
+    exercise.id, exercise.points = "doubled", 1.0
+    exercise.difficulty, exercise.minutes = 1, 1
+    exercise.kind = kind
+    exercise.chapter, exercise.further = "sample", False
+    exercise.without, exercise.reference = (), answer
+    exercise._stub = stub
+    return faults(exercise, seeds=range(20))
 
 
 def mistakes(**more: tuple[Any, str]) -> Mapping[str, tuple[Any, str]]:

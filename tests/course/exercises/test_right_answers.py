@@ -17,9 +17,11 @@ from course.notebook.exercise import Prediction, chapters, load
 from course.notebook.runner import Outcome
 from course.notebook.slips import first_slip
 
-CHAPTERS = [import_module(it.stem) for it in sorted(Path(__file__).parent.glob("test_ch[0-9]*.py"))]
+CHAPTERS = [
+    import_module(path.stem) for path in sorted(Path(__file__).parent.glob("test_ch[0-9]*.py"))
+]
 RIGHT = [each for chapter in CHAPTERS for each in chapter.RIGHT]
-EXERCISES = {id: it for chapter in chapters() for id, it in load(chapter).items()}
+EXERCISES = {id: exercise for chapter in chapters() for id, exercise in load(chapter).items()}
 
 
 def name_of(value):
@@ -34,8 +36,8 @@ def test_another_right_answer_passes_in_full(id, answer):
 
 
 def test_every_exercise_has_two_other_right_answers():
-    counted = {id: sum(it == id for it, _ in RIGHT) for id in EXERCISES}
-    asked = {id for id, it in EXERCISES.items() if not isinstance(it, Prediction)}
+    counted = {id: sum(other == id for other, _ in RIGHT) for id in EXERCISES}
+    asked = {id for id, exercise in EXERCISES.items() if not isinstance(exercise, Prediction)}
     for id in sorted(asked):
         assert counted[id] >= 2, (
             f"{id} needs two other right answers in RIGHT of test_ch{EXERCISES[id].chapter}.py; "
@@ -43,7 +45,7 @@ def test_every_exercise_has_two_other_right_answers():
         )
 
 
-@pytest.mark.parametrize("answer", [it for _, it in RIGHT if callable(it)], ids=name_of)
+@pytest.mark.parametrize("answer", [answer for _, answer in RIGHT if callable(answer)], ids=name_of)
 def test_no_slip_of_syntax_is_found_in_a_right_answer(answer):
     found = first_slip(textwrap.dedent(inspect.getsource(answer)), Outcome(), Outcome())
     assert found is None or found.name == "range ends early", found

@@ -53,7 +53,9 @@ def test_cases_with_fixed_numbers_count_once_a_drawn_one_passes():
 def test_points_do_not_depend_on_the_draw():
     # a square, or a single row, may be drawn again as the notebook has it
     board = load()["checkerboard"]
-    only_even_rows = next(it.answer for it in board.mistakes() if it.name == "only even rows")
+    only_even_rows = next(
+        mistake.answer for mistake in board.mistakes() if mistake.name == "only even rows"
+    )
     points = {judge(board, only_even_rows, seed=f"grade {n}").score for n in range(40)}
     assert points == {judge(board, only_even_rows).score} == {2.0}
 

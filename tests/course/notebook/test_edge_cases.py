@@ -43,16 +43,18 @@ class Named(Unnamed):
 
 
 def described(definition: type[Exercise]) -> Exercise:
-    it = definition()
-    it.id, it.reference, it.without, it.points, it.kind = "means", mean_of_rows, (), 2.0, "write"
-    it.further, it.difficulty, it.minutes = False, 1, 1
-    return it
+    exercise = definition()
+    exercise.id, exercise.reference = "means", mean_of_rows
+    exercise.without, exercise.points = (), 2.0
+    exercise.kind = "write"
+    exercise.further, exercise.difficulty, exercise.minutes = False, 1, 1
+    return exercise
 
 
 def test_an_edge_that_the_statement_does_not_name_costs_nothing_and_gives_a_note():
     report = judge(described(Unnamed), loop)
     assert (report.status, report.earned) == ("passed", 2.0)
-    assert [it.label for it in report.rows] == ["one row", "any row", "two rows"]
+    assert [row.label for row in report.rows] == ["one row", "any row", "two rows"]
     (note,) = report.notes
     assert note.startswith("Not asked for, and it costs nothing: no rows (empty). For `mean_of_row")
     assert judge(described(Unnamed), mean_of_rows).notes == ()
@@ -95,9 +97,9 @@ def test_what_names_an_edge(edge, words, other):
             yield case(tk.ones(1, 1), label=f"an edge {edge}")
 
     Edge.__doc__ = f"Title\n\n{words}"
-    assert [it.weight for it in described(Edge).drawn(Draw(0))] == [1.0]
+    assert [case.weight for case in described(Edge).drawn(Draw(0))] == [1.0]
     Edge.__doc__ = f"Title\n\n{other}"
-    assert [it.weight for it in described(Edge).drawn(Draw(0))] == [0.0]
+    assert [case.weight for case in described(Edge).drawn(Draw(0))] == [0.0]
     assert edge in EDGES
 
 

@@ -61,7 +61,7 @@ def test_two_exercises_of_one_name_are_refused():
 
 
 def test_chapters_come_in_order():
-    of_chapters = [it.chapter for it in load().values() if it.chapter != "sample"]
+    of_chapters = [exercise.chapter for exercise in load().values() if exercise.chapter != "sample"]
     assert of_chapters == sorted(of_chapters)
 
 

@@ -47,11 +47,14 @@ def test_an_unknown_exercise_gives_a_sentence():
 
 
 def test_the_last_core_exercise_says_once_that_the_chapter_is_finished():
-    core = [it for it in load("01_tensors").values() if not it.further]
-    reports = [Report(it.id, it.title, "passed", it.points, it.points) for it in core]
+    core = [exercise for exercise in load("01_tensors").values() if not exercise.further]
+    reports = [
+        Report(exercise.id, exercise.title, "passed", exercise.points, exercise.points)
+        for exercise in core
+    ]
     pairs = list(zip(core, reports, strict=True))
-    said = [record.note_check(it, report, "source") for it, report in pairs + pairs]
-    assert [bool(it) for it in said] == [n == len(core) - 1 for n in range(2 * len(core))]
+    said = [record.note_check(exercise, report, "source") for exercise, report in pairs + pairs]
+    assert [bool(words) for words in said] == [n == len(core) - 1 for n in range(2 * len(core))]
     assert "You have finished chapter 01" in said[len(core) - 1]
 
 
@@ -84,7 +87,7 @@ def test_solutions_open_on_a_date_whatever_was_tried(monkeypatch, days, is_open)
     opens = date.today() + timedelta(days=days)
     dated = replace(settings(), solutions_open=opens)
     monkeypatch.setattr("course.notebook.hints.settings", lambda: dated)
-    for id in ("sample-strides", next(it for it in load() if it != "sample-strides")):
+    for id in ("sample-strides", next(other for other in load() if other != "sample-strides")):
         shown = repr(solution(id))
         assert shown.startswith("One way to write") == is_open
         assert (f"Worked solutions open on {opens}." in shown) != is_open

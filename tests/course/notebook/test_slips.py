@@ -80,18 +80,18 @@ SLIPS = [
 
 
 def written(id, body):
-    it = EXERCISES[id]
-    head = it.released_source.partition('"""')[0].rstrip()
+    exercise = EXERCISES[id]
+    head = exercise.released_source.partition('"""')[0].rstrip()
     source = f"{head}\n    {body}\n"
     names = {"tk": tk}
     exec(source, names)
-    return it, names[it.name], source
+    return exercise, names[exercise.name], source
 
 
-@pytest.mark.parametrize(("id", "body", "name", "words"), SLIPS, ids=lambda it: str(it)[:25])
+@pytest.mark.parametrize(("id", "body", "name", "words"), SLIPS, ids=lambda value: str(value)[:25])
 def test_a_slip_is_named(id, body, name, words):
-    it, answer, source = written(id, body)
-    report = judge(it, answer, source=source)
+    exercise, answer, source = written(id, body)
+    report = judge(exercise, answer, source=source)
     assert report.mistake == name, str(report)
     assert words in report.message
 

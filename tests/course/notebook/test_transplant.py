@@ -42,7 +42,7 @@ def curvatures():
     x = tk.tensor([0.5, -1.0], requires_grad=True)
     (slope,) = tk.autograd.grad(tk.sigmoid(x).sum(), x, create_graph=True)
     slope.sum().backward()
-    return [round(it, 5) for it in (*slope.tolist(), *x.grad.tolist())]
+    return [round(number, 5) for number in (*slope.tolist(), *x.grad.tolist())]
 
 
 def several_ways():
