@@ -78,7 +78,7 @@ def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shi
     own = frozenset(_bound(ast.parse(solution)))
     mistakes = [
         textwrap.dedent(inspect.getsource(answer))
-        for answer, _ in definition.usual_mistakes.values()
+        for answer, *_ in definition.usual_mistakes.values()
         if inspect.isfunction(answer)
     ]
     texts = (definition.released_source, solution, *mistakes, *cells)
