@@ -11,16 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from course.grading import asserts
 from course.grading.result import Result
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
-
-if TYPE_CHECKING:
-    from course.grading.gradebook import ChapterEntries
 
 MOST_NAMED = 5
 """Cells that differ which are named."""
@@ -108,16 +104,22 @@ def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name:
     return False
 
 
-def check_gradebook(source: Source, entries: ChapterEntries) -> None:
-    """Raises CourseError unless the gradebook has the cells and points of the notebook."""
+def check_gradebook(
+    source: Source, points: Mapping[str, float], kinds: Mapping[str, str], others: list[str]
+) -> None:
+    """Raises CourseError unless the gradebook has the cells and points of the notebook.
+
+    points, kinds: of the gradebook's cells by their names. others: the notebooks of another name
+    whose points the gradebook counts in this chapter.
+    """
     command = generate(source.chapter)
     sides = "The released notebook", "the gradebook"
-    _same(sides[0], points_in(source.released), sides[1], entries.points, command)
+    _same(sides[0], points_in(source.released), sides[1], points, command)
     cells = ((matching.grade_id(cell), _kind(cell)) for cell in source.released["cells"])
     released = {name: kind for name, kind in cells if name is not None and kind}
-    _same(sides[0], released, sides[1], entries.kinds, command)
-    if entries.others:
-        files = " ".join(f"solutions/{source.chapter}/{name}.ipynb" for name in entries.others)
+    _same(sides[0], released, sides[1], kinds, command)
+    if others:
+        files = " ".join(f"solutions/{source.chapter}/{name}.ipynb" for name in others)
         raise CourseError(
             f"The gradebook counts the points of other notebooks in {source.chapter} as well, "
             f"which nobody can earn. {REFUSED} rm {files}, then {command}. Where nbgrader refuses "

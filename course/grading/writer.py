@@ -47,8 +47,8 @@ class Writer:
         try:
             from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
 
-            self._entries = ChapterEntries(root, source.chapter, config)
-            agreement.check_gradebook(source, self._entries)
+            self._entries = known = ChapterEntries(root, source.chapter, config)
+            agreement.check_gradebook(source, known.points, known.kinds, known.others)
         except BaseException:
             os.close(self._lock)
             raise
