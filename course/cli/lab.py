@@ -72,7 +72,9 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
 
     def ready() -> None:
         os.close(turn)
-        print(f"The course opens at http://127.0.0.1:{server.port}{page}?token={token}", flush=True)
+        address = f"http://127.0.0.1:{server.port}{page}"
+        mark = "&" if "?" in page else "?"
+        print(f"The course opens at {address}{mark}token={token}", flush=True)
         if browser != "none" and not has_browser:
             print("No browser was found here: copy this address into yours.", flush=True)
         print("Ctrl-C stops it; your work stays in work/.", flush=True)
@@ -128,7 +130,9 @@ def _first_page(root: Path) -> str:
     notebook = copies.notebook_saved_last(root)
     if notebook is None:
         return "/lab"
-    return f"/lab/tree/{notebook.relative_to(root).as_posix()}"
+    # the file list shows all chapters; JupyterLab's own choice is the folder of the notebook
+    work = paths.work(root).relative_to(root).as_posix()
+    return f"/lab/tree/{notebook.relative_to(root).as_posix()}?file-browser-path=/{work}"
 
 
 def _check_folders_of_jupyter() -> None:

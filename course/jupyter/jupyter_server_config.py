@@ -7,6 +7,7 @@ Learners do not see the tools of instructors, however JupyterLab was started.
 
 import contextlib
 import logging
+import os
 
 from course.cli import lab
 from course.shared import paths
@@ -21,6 +22,10 @@ c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 c.ServerApp.tornado_settings = {"page_config_hook": lab.page_config}
+# JupyterLab's terminal would otherwise be a login shell where the server's own output goes to a
+# file or a service, and Debian's /etc/profile takes this environment's programs off the PATH
+if os.name != "nt":
+    c.ServerApp.terminado_settings = {"shell_command": [os.environ.get("SHELL") or "/bin/sh"]}
 
 # tornado warns at every start of a timeout that Jupyter sets and tornado does not use; a shorter
 # one would end connections that have only just been opened

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
@@ -40,13 +41,21 @@ def _show(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    if issubclass(kind, SyntaxError):  # of `eval`, or of a module: IPython shows its line
-        shell.showtraceback(running_compiled_code=True)
+    if issubclass(kind, SyntaxError):  # IPython shows the line that Python could not read
+        shell.showtraceback(running_compiled_code=_has_begun_to_run(trace))
         return
     head, own = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
     short = TracebackType(own, head.tb_frame, head.tb_lasti, head.tb_lineno) if own else trace
     shell.showtraceback((kind, error, short), tb_offset, running_compiled_code=True)
     sys.last_traceback = trace  # what `%tb` and `%debug` look at
+
+
+def _has_begun_to_run(trace: TracebackType | None) -> bool:
+    """Whether the cell's own code is in a traceback; of a cell that Python cannot read it is not.
+
+    A syntax error comes while a cell runs from `eval`, say, or from a module that it imports.
+    """
+    return any(not frame.f_code.co_filename.startswith(_INSTALLED) for frame, _ in walk_tb(trace))
 
 
 def _without_library(trace: TracebackType | None) -> TracebackType | None:

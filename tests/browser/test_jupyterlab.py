@@ -271,6 +271,11 @@ def validated(answered: Lab) -> str:
     return text
 
 
+def test_the_file_list_shows_every_chapter(lab: Lab, course_folder: Path) -> None:
+    shown = lab.page.locator(".jp-DirListing-item .jp-DirListing-itemName")
+    playwright.expect(shown).to_have_text(paths.released_chapters(course_folder))
+
+
 def test_run_all_meets_no_exception(run_all: RunAll) -> None:
     assert run_all.errors == []
 

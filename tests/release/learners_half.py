@@ -171,7 +171,7 @@ def _try_lab(root: Path) -> None:
     assert server.stdout is not None
     try:
         first = server.stdout.readline()
-        address = re.search(r"(http://127\.0\.0\.1:\d+)(/\S+)\?token=(\S+)", first)
+        address = re.search(r"(http://127\.0\.0\.1:\d+)(/\S+)[?&]token=(\S+)", first)
         assert address, first + server.stdout.read()
         base, page, token = address.groups()
 
@@ -185,7 +185,7 @@ def _try_lab(root: Path) -> None:
 
         _wait_for(lambda: ask("/api/status"), server)
         assert "jupyter-config-data" in ask(page)
-        chapter = page.removeprefix("/lab/tree/")
+        chapter = page.removeprefix("/lab/tree/").partition("?")[0]
         assert json.loads(ask(f"/api/contents/{chapter}?content=0"))["type"] == "notebook"
         kernel = json.loads(ask("/api/kernels", "POST"))
         assert kernel["name"] == "python3"

@@ -9,11 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,10 @@ from course.shared.errors import CourseError
 class Server:
     course: Path
     page: str
+    base: str
+    token: str
     get: Callable[[str], str]
+    post: Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +57,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     assert process.stdout is not None
     try:
         first = process.stdout.readline()
-        address = re.search(r"(http://127\.0\.0\.1:\d+)(/\S+)\?token=(\S+)", first)
+        address = re.search(r"(http://127\.0\.0\.1:\d+)(/\S+)[?&]token=(\S+)", first)
         assert address, first + process.stdout.read()
         base, page, token = address.groups()
 
-        def get(path: str) -> str:
+        def ask(path: str, method: str) -> str:
             request = urllib.request.Request(
-                base + path, headers={"Authorization": f"token {token}"}
+                base + path, headers={"Authorization": f"token {token}"}, method=method
             )
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return str(answer.read().decode())
 
+        get, post = partial(ask, method="GET"), partial(ask, method="POST")
         _wait_for(lambda: get("/api/status"))
-        yield Server(course, page, get)
+        yield Server(course, page, base, token, get, post)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=30)
@@ -90,11 +96,43 @@ def _free_port() -> int:
 
 
 def test_it_opens_the_first_chapter_of_the_learner(server: Server) -> None:
-    assert server.page == "/lab/tree/work/01_numbers/01_numbers.ipynb"
+    assert server.page == "/lab/tree/work/01_numbers/01_numbers.ipynb?file-browser-path=/work"
     assert (server.course / "work/01_numbers/01_numbers.ipynb").is_file()
     page = server.get(server.page)
     assert '"news": {"disabled": true}' in page
     assert '"name": "read-only"' in page, "the extension manager would ask the package index"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="PowerShell is no login shell")
+def test_the_terminal_finds_the_command_where_nobody_sees_the_servers_output(
+    server: Server,
+) -> None:
+    """A login shell would take PATH anew from /etc/profile, on Debian without this environment."""
+    from tornado.ioloop import IOLoop
+
+    name = json.loads(server.post("/api/terminals"))["name"]
+    address = f"{server.base.replace('http', 'ws', 1)}/terminals/websocket/{name}"
+    command = "command -v course"
+    said = IOLoop().run_sync(lambda: _said_in_a_terminal(address, server.token, command), 30)
+    assert f"{Path(sysconfig.get_path('scripts'), 'course')}" in said
+
+
+async def _said_in_a_terminal(address: str, token: str, command: str) -> str:
+    """What a terminal shows until `command` has ended."""
+    from tornado.httpclient import HTTPRequest
+    from tornado.websocket import websocket_connect
+
+    headers = {"Authorization": f"token {token}"}
+    terminal = await websocket_connect(HTTPRequest(address, headers=headers))
+    await terminal.write_message(json.dumps(["stdin", f"{command}; echo end $((1 + 1))\r"]))
+    said = ""
+    while "end 2" not in said:
+        message = await terminal.read_message()
+        assert message is not None, said
+        kind, *text = json.loads(message)
+        said += text[0] if kind == "stdout" else ""
+    terminal.close()
+    return said
 
 
 @pytest.mark.rest
@@ -232,7 +270,9 @@ def test_other_addresses_reach_it_only_where_it_listens_to_them(
     )
     try:
         assert started.stdout is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\S+\?token=(\S+)", started.stdout.readline())
+        found = re.search(
+            r"http://127\.0\.0\.1:(\d+)/\S+[?&]token=(\S+)", started.stdout.readline()
+        )
         assert found
         port, token = found.groups()
         _wait_for(lambda: str(_status(f"http://127.0.0.1:{port}/api/status")))

@@ -58,6 +58,27 @@ def test_an_error_of_the_learners_own_is_shown_whole(source: str) -> None:
     assert f"----> 1 {source}" in printed(BEGIN, source)
 
 
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def board(rows, columns)\n    return rows", "SyntaxError: expected ':'"),
+        ("def board(rows):\nreturn rows", "IndentationError: expected an indented block"),
+    ],
+)
+def test_a_cell_that_python_cannot_read_is_shown_by_its_line_alone(
+    source: str, sentence: str
+) -> None:
+    text = printed(BEGIN, source)
+    assert sentence in text
+    assert ".py" not in text
+
+
+def test_a_syntax_error_that_a_running_cell_meets_is_shown_with_its_call() -> None:
+    text = printed(BEGIN, "eval('1 +')")
+    assert "eval('1 +')" in text
+    assert "SyntaxError: invalid syntax" in text
+
+
 def test_a_handler_of_the_learners_own_stays() -> None:
     own = "get_ipython().set_custom_exc((KeyError,), lambda *args, **options: print('mine'))"
     assert printed(own, BEGIN, "{}['a']") == "mine\n"
