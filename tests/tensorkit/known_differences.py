@@ -33,6 +33,7 @@ Differences that no expression below can show:
   mask pick (x[index], gather, index_select) is contiguous, the tensors of nonzero share no storage.
 - x[index] takes one `...`, and positions that are integers: x[[0, 1.5]] is refused. Positions in a
   tensor without elements are looked at, also where nothing is read or written.
+- gradcheck does not warn of inputs that are not float64; where it fails it says so.
 - gather, scatter, index_select and index_add take an index of as many dimensions as the tensor (a
   vector for slices), and no tensor without dimensions.
 - masked_fill and where convert a tensor that is filled in by a node of its own.
