@@ -377,11 +377,10 @@ class _Run:
         """A gradient that was found, copied if anybody else sees its memory."""
         gradient = self.found[edge]
         if gradient.__class__ is _ndarray:  # held by the dictionary, here and by getrefcount
-            whole = gradient.base  # of a view of all its elements, such as a transpose
-            is_alone = sys.getrefcount(gradient) <= 3 and (
-                whole is None
-                or (sys.getrefcount(whole) <= 3 and getattr(whole, "size", 0) == gradient.size)
-            )
+            whole, is_alone = gradient.base, sys.getrefcount(gradient) <= 3
+            if whole is not None:  # a transpose of an array that nobody else has is alone, too
+                is_all = gradient.flags.forc and getattr(whole, "size", 0) == gradient.size
+                is_alone = is_alone and is_all and sys.getrefcount(whole) <= 3
         else:  # and by the one that asks
             is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
         return gradient if is_alone else gradient.copy()

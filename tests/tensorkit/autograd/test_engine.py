@@ -334,6 +334,23 @@ def test_the_youngest_node_is_run_next_as_in_pytorch():
     assert order(tk) == order(torch)
 
 
+def test_a_gradient_that_repeats_one_number_gets_memory_of_its_own():
+    class Repeated(tk.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return (tk.zeros(4) + 5)[:1].expand(4)
+
+    x = tk.ones(4, requires_grad=True)
+    for _ in range(2):
+        Repeated.apply(x).sum().backward()
+    assert x.grad.tolist() == [10.0] * 4
+    assert x.grad.stride() == (1,)
+
+
 CHECKED = {
     "detached": lambda m, x: m.autograd.gradcheck(lambda t: t.detach() * 2, x),
     "constant": lambda m, x: m.autograd.gradcheck(lambda t: t.detach() * 0, x),
