@@ -100,9 +100,9 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - without calls
                 else:
                     raise TypeError
                 if is_view and array.flags.c_contiguous:
-                    values = (
-                        None if node is None else definition.options_of((input, *args), options)
-                    )
+                    values = None
+                    if node is not None and definition.options:
+                        values = definition.options_of((input, *args), options)
                     return view(input, found, definition.rules.get(None), values)
                 if is_view or has_outputs:
                     return finish(definition, found, (input, *args), options)
