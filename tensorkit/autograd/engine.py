@@ -201,8 +201,8 @@ class _Run:
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
-        # gradients are arrays all the same, and tensors while an operation runs
-        self.shows = not create_graph and computes_on_tensors()
+        # the gradients that are kept are arrays; formulas get tensors, so that modes see them
+        self.on_tensors = not create_graph and computes_on_tensors()
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
         self.private: set[Any] = set()  # those whose sum is an array of this run's own
@@ -212,7 +212,7 @@ class _Run:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
         before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad = self.create_graph
-        state.on_arrays = not (self.create_graph or self.shows)
+        state.on_arrays = not (self.create_graph or self.on_tensors)
         try:
             for edge, gradient in starts:
                 self.pending[edge] = self._sum(edge, self.pending.get(edge), gradient)
@@ -234,7 +234,7 @@ class _Run:
         All in one loop: calls of functions would take as long as all the rest of it.
         """
         pending, waiting, private = self.pending, self.waiting, self.private
-        create_graph, shows = self.create_graph, self.shows
+        create_graph, on_tensors = self.create_graph, self.on_tensors
         needed = None if wanted is None else _leading_to(wanted, roots)
         waiting += sorted((-edge.order, edge) for edge in pending if edge.__class__ is Node)
         for node in backward_order(roots, waiting):
@@ -252,10 +252,10 @@ class _Run:
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, gradient)
             rule = node.rule
-            if rule.is_part and not (create_graph or shows):
+            if rule.is_part and not (create_graph or on_tensors):
                 values = self._added_to_part(node, gradient)
             else:
-                gradients = self._shown_gradients if shows else rule.gradients
+                gradients = self._gradients_on_tensors if on_tensors else rule.gradients
                 try:
                     values = gradients(node, gradient, create_graph)
                 except (TypeError, ValueError):
@@ -272,20 +272,20 @@ class _Run:
                     or value.dtype is not model.dtype
                     or value.shape != model.shape
                 ):
-                    value = self._as_needed(value, model)
+                    value = self._summed_and_cast(value, model)
                 have = pending.get(edge)
                 if have is None:  # it is kept as it is: others may hold it
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
-                elif edge in private and not shows:
+                elif edge in private and not on_tensors:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
             if node.saved and not self.keep:
                 node.saved = rule.freed or node.released()
 
-    def _shown_gradients(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
+    def _gradients_on_tensors(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
         """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
         found = node.rule.gradients(node, _as_tensor(gradient), True)
         return [x._array if isinstance(x, TensorBase) else x for x in found]
@@ -294,22 +294,22 @@ class _Run:
         """The sum so far and one gradient more; arrays are added in place from the third on."""
         if have is None:
             return value
-        if self.shows:  # modes see the sum
+        if self.on_tensors:  # modes see the sum
             have, value = _as_tensor(have), _as_tensor(value)
         total = have + value
-        total = total._array if self.shows else total
+        total = total._array if self.on_tensors else total
         if not self.create_graph:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
 
-    def _as_needed(self, value: Any, model: Any) -> Any:
+    def _summed_and_cast(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
         if not (self.create_graph or is_array(value)):
             value = np.asarray(value)
         if tuple(value.shape) != model.shape:
-            x = _as_tensor(value) if self.shows else value
+            x = _as_tensor(value) if self.on_tensors else value
             x = reductions.sum_to_shape(x, to=model.shape)
-            value = x._array if self.shows else x
+            value = x._array if self.on_tensors else x
         if self.create_graph:
             dtype = of_numpy(model.dtype)
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
@@ -356,7 +356,7 @@ class _Run:
         if self.create_graph:
             with enable_grad():
                 leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
-        elif have is not None and self.shows:
+        elif have is not None and self.on_tensors:
             with no_grad():
                 have += _as_tensor(self.found[leaf])
         elif have is not None:
