@@ -67,8 +67,7 @@ def _used(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, _LOOPS):
             yield LOOP
-            calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
-            if any(_called(call) in ("grad", "backward") for call in calls):
+            if any(_called(call) in ("grad", "backward") for call in _repeated(node)):
                 yield GRADIENT_IN_LOOP
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
@@ -78,6 +77,16 @@ def _used(tree: ast.AST) -> Iterator[str]:
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield f'.{name}("{argument.value}")'
+
+
+def _repeated(loop: ast.AST) -> Iterator[ast.Call]:
+    """The calls in a loop, without those in what it goes through, which is computed once."""
+    generators = getattr(loop, "generators", None)
+    source = generators[0].iter if generators else getattr(loop, "iter", None)
+    once = set(ast.walk(source)) if source else set()
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and node not in once:
+            yield node
 
 
 def _called(node: ast.Call) -> str:

@@ -3,7 +3,8 @@
 A file holds those of a chapter. Of each answer: the exercise, whether it is right, what a wrong one
 is told, then what its author meant, and the code without its docstring. What is told is the name of
 a mistake, a slip or a relation, or the words of the rule that it breaks; "the rule" of a prediction
-is that of its question; "-" stands where nothing is named.
+is that of its question. "-" stands where nothing is named, and in chapters 10 to 12, of which only
+right and wrong are held here.
 """
 
 from __future__ import annotations
@@ -67,9 +68,10 @@ def report_on(one: Typed) -> Report:
     linecache.cache[name] = len(one.source), None, one.source.splitlines(keepends=True), name
     names = {"tk": tk, "np": np}
     exercise = load()[one.exercise]
+    exec(exercise.imports, names)
     exec(imported(exercise.chapter), names)
     exec(compile(one.source, name, "exec", dont_inherit=True), names)
-    return judge(exercise, names[exercise.name], source=one.source)
+    return judge(exercise, names[exercise.name], seconds=15, source=one.source)
 
 
 def told(report: Report, one: Typed) -> str:
@@ -94,8 +96,9 @@ def test_right_answers_pass_and_wrong_ones_are_told_why(chapter):
     assert not surprises, "\n\n".join(surprises)
 
 
-def test_four_of_five_wrong_answers_are_named():
-    wrong = [one for chapter in CHAPTERS for one in typed(chapter) if not one.is_right]
+def test_four_of_five_wrong_answers_are_named_in_chapters_00_to_09():
+    chapters = [chapter for chapter in CHAPTERS if chapter < "10"]
+    wrong = [one for chapter in chapters for one in typed(chapter) if not one.is_right]
     predicted = [one for one in wrong if load()[one.exercise].kind == "predict"]
     written = [one for one in wrong if one not in predicted]
     assert len(written) > 700

@@ -268,6 +268,11 @@ def test_a_wrong_prediction_is_told_the_rule_and_not_the_value(exercise_id):
             assert spelled not in row.tip
 
 
+def test_every_question_of_a_prediction_counts():
+    exercise = CHAPTER["which-dtype"]
+    assert [case.weight for case in exercise.drawn(Draw(0))] == [1.0] * len(exercise.questions)
+
+
 def test_a_shape_in_quotes_is_told_to_lose_them():
     exercise = CHAPTER["what-shape"]
     quoted = {expression: str(shape) for expression, shape in SHAPES_AS_LISTS.items()}

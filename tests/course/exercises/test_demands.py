@@ -11,7 +11,7 @@ import tensorkit as tk
 from course.authoring.audit import _as_in_a_notebook
 from course.notebook.check import judge
 from course.notebook.exercise import Exercise, load
-from course.notebook.rules import LOOP, Rule
+from course.notebook.rules import GRADIENT_IN_LOOP, LOOP, Rule
 
 BROKEN = [
     (
@@ -445,6 +445,14 @@ def test_nothing_is_said_to_be_missing_that_another_function_may_do():
     assert not rule.is_broken_by("def f(x):\n    return summed_in_pieces(x)")
     assert not rule.is_broken_by("def f(x):\n    return sum(it for it in x)")
     assert not rule.is_broken_by("def f(x:")
+
+
+def test_a_loop_without_a_gradient_makes_no_hessian():
+    rule = Rule("without the Hessian", "No rows.", refuses=(GRADIENT_IN_LOOP,))
+    assert rule.is_broken_by("def f(x):\n    return [tk.autograd.grad(y, x) for y in x]")
+    assert not rule.is_broken_by(
+        "def f(x):\n    return sum(a * a for a in tk.autograd.grad(x, x)[0])"
+    )
 
 
 def test_a_rule_looks_at_code_and_not_at_words():

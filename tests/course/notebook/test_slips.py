@@ -13,6 +13,20 @@ from course.notebook.slips import first_slip
 EXERCISES = load()
 
 SLIPS = [
+    ("celsius", "(fahrenheit - 32) / 1.8", "no return", "is a `return` missing?"),
+    (
+        "position-of",
+        "for i in index:\n        return offset + i",
+        "return in the loop",
+        "`return offset + i` stands inside the loop",
+    ),
+    ("block-means", "return x.reshape(-1, 2).mean(dim=1)", "an argument is not used", "`size`"),
+    (
+        "lost-gradient",
+        "x = tk.tensor(values, dtype=tk.float64, requires_grad=True)\n    (x**3).backward()",
+        "backward of several numbers",
+        "",
+    ),
     ("celsius", "return (fahrenheit - 32) / 1,8", "a decimal comma", "`1.8`"),
     ("stereo", "return samples.T.reshape", "not called", "write `samples.T.reshape(...)`"),
     (
@@ -110,6 +124,8 @@ def test_a_slip_is_named(id, body, name, words):
         "def f(x, rows):\n    rows[0][1] = x\n    return not rows and x",
         "def f(x: list[tk.Tensor]):\n    x.add(1)\n    return x",
         "def f(x):\n    model = tk.nn.Linear(2, 2)\n    model.to('cpu')\n    return model(x)",
+        "def f(xs):\n    for x in xs:\n        if x:\n            continue\n        return x",
+        "def f(xs):\n    for x in xs:\n        if x:\n            return x",
         "def f(x",
     ],
 )
