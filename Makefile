@@ -41,8 +41,8 @@ check: install-dev  ## lint and types
 test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
 	@$(BIN)/python -c 'import sys; from tensorkit.cuda.cupy_backend import missing; sys.exit(missing() and \
 	    f"No GPU to test on: {missing()} make test-all uses the simulated device.")'
-	$(BIN)/pytest $(addprefix tests/tensorkit/test_,on_devices.py training_on_devices.py cuda.py \
-	    against_cupy.py against_pytorch_cuda.py kernels.py)
+	$(BIN)/pytest tests/tensorkit/cuda $(addprefix tests/tensorkit/test_,on_devices.py \
+	    training_on_devices.py against_cupy.py against_pytorch_cuda.py kernels.py)
 
 browser-test: install-dev  ## drive JupyterLab in Chromium
 	$(BIN)/pytest -m browser tests/browser

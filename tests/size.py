@@ -58,10 +58,14 @@ def core() -> tuple[int, int]:
     lines = imports = 0
     for path, count in sizes().items():
         name = path.relative_to(PACKAGE).as_posix().removesuffix(".py")
-        if any(name == it or (it[-1] == "/" and name.startswith(it)) for it in _CORE.split()):
+        if any(
+            name == core or (core[-1] == "/" and name.startswith(core)) for core in _CORE.split()
+        ):
             tree = ast.parse(path.read_text("utf-8"))
-            found = [it for it in ast.walk(tree) if isinstance(it, ast.Import | ast.ImportFrom)]
-            imports += sum((it.end_lineno or it.lineno) - it.lineno + 1 for it in found)
+            found = [
+                node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)
+            ]
+            imports += sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in found)
             lines += count
     return lines - imports, imports
 

@@ -333,8 +333,12 @@ def audit(
 
     chosen = None if chapter is None else paths.chapter_named(chapter, list(exercise.chapters()))
     n_found = 0
-    for it in exercise.load(chosen).values():
-        found = [str(each) for each in survivors(it)] if mutants else faults(it, range(20))
+    for definition in exercise.load(chosen).values():
+        found = (
+            [str(each) for each in survivors(definition)]
+            if mutants
+            else faults(definition, range(20))
+        )
         n_found += len(found)
         for sentence in found:
             print(sentence)

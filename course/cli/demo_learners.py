@@ -93,7 +93,7 @@ def mistaken_in(exercises: Sequence[Exercise]) -> Slip:
     return min(found, key=lambda one: not 0 < one.points < one.exercise.points)
 
 
-def slip(it: Exercise, mistake: Mistake) -> Slip | None:
+def slip(definition: Exercise, mistake: Mistake) -> Slip | None:
     """A usual mistake as it is typed.
 
     None for a mistake that is no function, or that needs more than stands in its own lines.
@@ -101,12 +101,12 @@ def slip(it: Exercise, mistake: Mistake) -> Slip | None:
     function = mistake.answer
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
-    text = _as_typed(function, it.name)
+    text = _as_typed(function, definition.name)
     namespace: dict[str, Any] = {"np": np, "tk": tk}
     exec(text, namespace)
-    report = judge(it, namespace[it.name])
+    report = judge(definition, namespace[definition.name])
     # recognised: so the text stands alone, and does what the mistake does
-    return Slip(it, mistake, text, report.score) if report.mistake == mistake.name else None
+    return Slip(definition, mistake, text, report.score) if report.mistake == mistake.name else None
 
 
 def _as_typed(function: FunctionType, name: str) -> str:
@@ -153,7 +153,7 @@ def _troubled(exercises: Sequence[Exercise]) -> Learner:
     )
 
 
-def _noisy(it: Exercise) -> str:
+def _noisy(definition: Exercise) -> str:
     """The right answer of an exercise, with a warning and lines on stderr in every call."""
     noise = (
         "import os, sys, warnings",
@@ -163,7 +163,7 @@ def _noisy(it: Exercise) -> str:
         'os.write(2, b"below Python")',
     )
     lines = ["import logging", "", "logging.basicConfig(level=logging.INFO)", ""]
-    for line in it.answer_source.splitlines():
+    for line in definition.answer_source.splitlines():
         indent = line[: len(line) - len(line.lstrip())]
         lines += [indent + one for one in noise] if line.strip() == BEGIN else [line]
     return "\n".join(line for line in lines if line.strip() != END)

@@ -100,8 +100,8 @@ class Assembled:
         self.Tensor, self.no_grad = self.module.Tensor, self.module.no_grad
 
     def __repr__(self) -> str:
-        mine = sum(it == YOURS for it in self.whose.values())
-        lines = [f"{name}: {it}" for name, it in self.whose.items()]
+        mine = sum(owner == YOURS for owner in self.whose.values())
+        lines = [f"{name}: {owner}" for name, owner in self.whose.items()]
         return "\n".join([*lines, f"{mine} of {len(PARTS)} parts are yours."])
 
 
@@ -113,7 +113,7 @@ def assemble(*parts: Any) -> Assembled:
 
     parts: the answers to the exercises of chapter 10.
     """
-    answers = {getattr(it, "__name__", ""): it for it in parts}
+    answers = {getattr(part, "__name__", ""): part for part in parts}
     text = inspect.getsource(engine)
     whose = {}
     for name in PARTS:
@@ -129,7 +129,7 @@ def _found(name: str, answer: Any) -> tuple[str, str]:
     from course.notebook.check import judge
     from course.notebook.exercise import load
 
-    exercise = next(it for it in load("10_engine").values() if it.name == name)
+    exercise = next(each for each in load("10_engine").values() if each.name == name)
     source = _source_of(name, answer)
     if answer is None or exercise.is_not_started(answer, source):
         return "yours is not written yet", ""

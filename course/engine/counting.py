@@ -68,13 +68,13 @@ class Counting(Backend):
 
     def run(self, name: str, function: Any, args: Any, options: Any) -> Any:
         """A function of NumPy's on arrays of the device, counted."""
-        given = [it for it in _arrays((args, options)) if isinstance(it, CountingArray)]
+        given = [array for array in _arrays((args, options)) if isinstance(array, CountingArray)]
         result = function(*_plain(args), **_plain(options))
         out = options.get("out")
         made = self._of_device(result) if out is None else out[0] if type(out) is tuple else out
         if given and isinstance(made, np.ndarray) and not _shares(made, given):
             name = WORDS.get(name, name)
-            shapes = [tuple(it.shape) for it in given]
+            shapes = [tuple(array.shape) for array in given]
             self.calls[name] += 1
             try:
                 flops, moved = self.cost(name, shapes, tuple(made.shape))
@@ -120,7 +120,9 @@ class Counting(Backend):
 
     def __repr__(self) -> str:
         lines = [f"{'function':22}{'calls':>7}{'operations':>14}{'elements moved':>17}"]
-        for name, calls in sorted(self.calls.items(), key=lambda it: (-self.flops[it[0]], it)):
+        for name, calls in sorted(
+            self.calls.items(), key=lambda entry: (-self.flops[entry[0]], entry)
+        ):
             lines.append(f"{name:22}{calls:>7,}{self.flops[name]:>14,}{self.moved[name]:>17,}")
         total = f"{sum(self.calls.values()):>7,}{sum(self.flops.values()):>14,}"
         lines.append(f"{'all':22}{total}{sum(self.moved.values()):>17,}")
@@ -133,13 +135,13 @@ def _arrays(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
-        return [it for each in value for it in _arrays(each)]
+        return [array for each in value for array in _arrays(each)]
     return [value]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(it) for key, it in value.items()}
+        return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
         return type(value)(map(_plain, value))
     return value.view(np.ndarray) if isinstance(value, CountingArray) else value
@@ -147,4 +149,4 @@ def _plain(value: Any) -> Any:
 
 def _shares(made: Any, given: list[Any]) -> bool:
     """Whether a result is a view: nothing was computed."""
-    return any(made is not it and np.shares_memory(made, it) for it in given)
+    return any(made is not array and np.shares_memory(made, array) for array in given)

@@ -60,7 +60,9 @@ if settings().repository:
     }
 
 
-def _docstring(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
+def _docstring(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
     lines[:] = reference.shorter(name, reference.as_rst(lines))
 
 

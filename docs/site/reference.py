@@ -47,19 +47,19 @@ def rst_of(page: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _directive(module: str, name: str, it: Any) -> list[str]:
+def _directive(module: str, name: str, value: Any) -> list[str]:
     full = f"{module}.{name}"
-    if inspect.isclass(it):
-        if issubclass(it, BaseException):
+    if inspect.isclass(value):
+        if issubclass(value, BaseException):
             return [f".. autoexception:: {full}"]
-        if it.__name__ != name:  # autodoc would say "alias of", and name a file of the library
-            text = as_rst((inspect.getdoc(it) or "").splitlines())
+        if value.__name__ != name:  # autodoc would say "alias of", and name a file of the library
+            text = as_rst((inspect.getdoc(value) or "").splitlines())
             return [f".. py:class:: {full}", "", *(f"   {line}" for line in text)]
         shown = ", ".join(sorted(CLASSES - {name}))  # what these have stands with them
         return [f".. autoclass:: {full}", "   :members:", f"   :inherited-members: {shown}"]
-    if callable(it):
+    if callable(value):
         return [f".. autofunction:: {full}"]
-    return [f".. py:data:: {full}", f"   :value: {it!r}"]
+    return [f".. py:data:: {full}", f"   :value: {value!r}"]
 
 
 def as_rst(lines: list[str]) -> list[str]:

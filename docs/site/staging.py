@@ -70,7 +70,8 @@ def sources(repository: str) -> dict[str, bytes]:
     for name in paths.released_chapters(ROOT):
         notebooks = (paths.notebooks(ROOT), paths.solutions(ROOT))
         released, solved = (
-            json.loads(paths.notebook_in(it, name).read_text(encoding="utf-8")) for it in notebooks
+            json.loads(paths.notebook_in(each, name).read_text(encoding="utf-8"))
+            for each in notebooks
         )
         shown = chapter(released, solved)
         # the number of the chapter, as in the README, for the sidebar and the search
@@ -117,7 +118,7 @@ def with_links(text: str, page: str, pages: set[str], repository: str) -> str:
 def stage(folder: Path, repository: str) -> None:
     """Make `folder` hold the sources and no more; a file that did not change is not touched."""
     files = sources(repository)
-    for path in [it for it in folder.rglob("*") if it.is_file()]:
+    for path in [file for file in folder.rglob("*") if file.is_file()]:
         if path.relative_to(folder).as_posix() not in files:
             path.unlink()
     for name, content in files.items():

@@ -56,7 +56,7 @@ def cluster(workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes
 def children(pid: int) -> list[int]:
     """The processes that a process has started."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    return [int(it) for it in found.split()]
+    return [int(number) for number in found.split()]
 
 
 def main() -> None:
@@ -87,12 +87,12 @@ def main() -> None:
 
         with Gradebook(config.CourseDirectory.db_url) as book:
             entries = book.assignment_submissions(CHAPTER)
-            scores = {it.student_id: it.score for it in entries}
+            scores = {entry.student_id: entry.score for entry in entries}
             kind = book.db.get_bind().dialect.name
-    wrong = [it.learner for it in results if scores.get(it.learner) != it.score]
+    wrong = [result.learner for result in results if scores.get(result.learner) != result.score]
     assert len(entries) == len(scores) == len(results) == LEARNERS, "lost or doubled"
     assert not wrong, wrong
-    statuses = [it.status for it in results]
+    statuses = [result.status for result in results]
     print(
         f"{LEARNERS} submissions in {kind}, none lost, none doubled: {seconds:.1f} s, "
         f"{LEARNERS / seconds:.1f} a second; {statuses.count('graded')} graded, "

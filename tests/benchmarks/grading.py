@@ -75,7 +75,7 @@ def _cpu() -> float:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(it.ru_utime + it.ru_stime for it in map(resource.getrusage, who))
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, who))
 
 
 def adopt() -> None:
@@ -87,7 +87,7 @@ def two_loops() -> float:
     """How many times as fast as one loop two of them at once are: all that two workers could be."""
 
     def loop() -> None:
-        sum(it * it % 7 for it in range(3_000_000))
+        sum(n * n % 7 for n in range(3_000_000))
 
     begun = time.perf_counter()
     loop()
@@ -146,16 +146,18 @@ class Round:
         root, config = copied(self.template)
         cost = measured(lambda: work(root, config), self.count)
         timings = root.glob("course/graded/*/*.timings.json")
-        cost.learners = sum(json.loads(it.read_text()).get("cpu", 0.0) for it in timings)
+        cost.learners = sum(json.loads(file.read_text()).get("cpu", 0.0) for file in timings)
         shutil.rmtree(root)
         return cost
 
 
 def _command(root: Path, config: Config) -> None:
     """A program for each learner, with none of this course's configuration."""
-    options = [f"--CourseDirectory.{name}={it}" for name, it in config.CourseDirectory.items()]
+    options = [
+        f"--CourseDirectory.{name}={value}" for name, value in config.CourseDirectory.items()
+    ]
     environment = {**os.environ, "JUPYTER_NO_CONFIG": "1", "JUPYTER_CONFIG_DIR": str(root / "none")}
-    for learner in sorted(it.name for it in (root / "course" / "submitted").iterdir()):
+    for learner in sorted(folder.name for folder in (root / "course" / "submitted").iterdir()):
         program = [sys.executable, "-m", "nbgrader", "autograde", CHAPTER, f"--student={learner}"]
         subprocess.run(
             [*program, *options], env=environment, cwd=root, check=True, capture_output=True
@@ -171,7 +173,7 @@ def stock(root: Path, config: Config) -> None:
     said, quiet = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 2)  # each kernel warns of its transport
     try:
-        for learner in sorted(it.name for it in (root / "course" / "submitted").iterdir()):
+        for learner in sorted(folder.name for folder in (root / "course" / "submitted").iterdir()):
             api.autograde(CHAPTER, learner)
     finally:
         os.dup2(said, 2)
@@ -222,7 +224,7 @@ def table(found: dict[str, list[Cost]], possible: float) -> str:
     """The rounds' medians, as a table for the page."""
 
     def each(name: str, what: str) -> float:
-        return statistics.median(getattr(it, what) / it.count for it in found[name])
+        return statistics.median(getattr(cost, what) / cost.count for cost in found[name])
 
     def faster(than: str, name: str, what: str = "wall") -> str:
         return f"{each(than, what) / each(name, what):.1f}"
@@ -234,9 +236,9 @@ def table(found: dict[str, list[Cost]], possible: float) -> str:
     for name, words in NAMES.items():
         if name.startswith("start"):
             continue
-        wall, cpu = (1000 * each(name, it) for it in ("wall", "cpu"))
+        wall, cpu = (1000 * each(name, what) for what in ("wall", "cpu"))
         is_ours = name not in ("stock", "command")
-        peak = f"{max(it.peak for it in found[name]):.0f} MB" if is_ours else ""
+        peak = f"{max(cost.peak for cost in found[name]):.0f} MB" if is_ours else ""
         lines.append(
             f"| {words} | {wall:.0f} ms | {cpu:.0f} ms | {faster('stock', name)} | "
             f"{faster('command', name)} | {peak} |"
@@ -257,11 +259,11 @@ def table(found: dict[str, list[Cost]], possible: float) -> str:
         return statistics.median(a / b for a, b in zip(one, two, strict=True))
 
     wall, cpu, own = (
-        statistics.median(rises("start", "one", it)) for it in ("wall", "cpu", "learners")
+        statistics.median(rises("start", "one", what)) for what in ("wall", "cpu", "learners")
     )
     speed = ratio(rises("start", "one", "wall"), rises("start two", "two", "wall"))
-    started = ratio(*([it.wall for it in found[name]] for name in ("one", "two")))
-    by_cpu = [faster(it, "one", "cpu") for it in ("stock", "command")]
+    started = ratio(*([cost.wall for cost in found[name]] for name in ("one", "two")))
+    by_cpu = [faster(what, "one", "cpu") for what in ("stock", "command")]
     longer = count * (each("troubled", "wall") - each("two", "wall"))
     troubled = max(1, count // 20)
     note = (

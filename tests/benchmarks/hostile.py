@@ -42,7 +42,7 @@ def graded(template: Path) -> tuple[float, dict[str, float], dict[str, float], i
     pages = root.glob("course/autograded/*/*/*.ipynb")
     largest = max(page.stat().st_size for page in pages)
     shutil.rmtree(root)
-    return seconds, {it.learner: it.score for it in results}, timings, largest
+    return seconds, {result.learner: result.score for result in results}, timings, largest
 
 
 def main() -> None:
@@ -73,7 +73,9 @@ def main() -> None:
             mixed, beside, timings, page = graded(templates[1])
             honest = [f"learner-{number:04}" for number in range(n_honest)]
             assert len(beside) == given.count, "lost"
-            assert {it: points[it] for it in honest} == {it: beside[it] for it in honest}
+            assert {learner: points[learner] for learner in honest} == {
+                learner: beside[learner] for learner in honest
+            }
             own = [seconds for learner, seconds in timings.items() if learner not in honest]
             assert max(own) < SECONDS, max(own)
             honest_seconds.append(alone)

@@ -49,13 +49,16 @@ def book(root: Path) -> dict[str, Any]:
 
     with Gradebook(f"sqlite:///{root}/course/gradebook.db") as opened:
         found = opened.assignment_submissions(CHAPTER)
-        names = [it.student_id for it in found]
+        names = [submission.student_id for submission in found]
         assert len(names) == len(set(names)), "a submission is doubled"
         return {
             entry.student_id: (
                 entry.score,
-                sorted((it.name, it.auto_score, it.needs_manual_grade) for it in each.grades),
-                sorted((it.name, it.auto_comment) for it in each.comments),
+                sorted(
+                    (grade.name, grade.auto_score, grade.needs_manual_grade)
+                    for grade in each.grades
+                ),
+                sorted((comment.name, comment.auto_comment) for comment in each.comments),
             )
             for entry in found
             for each in entry.notebooks
@@ -69,10 +72,10 @@ def all_at_once(root: Path, config: Config, count: int) -> str:
     seconds = time.perf_counter() - begun
     scores = {name: score for name, (score, *_) in book(root).items()}
     assert len(scores) == len(results) == count, "lost or doubled"
-    assert scores == {it.learner: it.score for it in results}
+    assert scores == {result.learner: result.score for result in results}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    statuses = sorted({it.status for it in results})
+    statuses = sorted({result.status for result in results})
     return (
         f"{count} submissions, two workers: none lost, none doubled ({', '.join(statuses)}), "
         f"{seconds:.0f} s, {1000 * seconds / count:.0f} ms each; at its peak a process of a "
@@ -93,17 +96,20 @@ def beside_the_notebook(root: Path, names: Iterable[str]) -> str:
         result = stored(root, name, CHAPTER)
         assert result is not None
         seeds.add(result.seed)
-        cells = {it["id"]: it for it in result.notebook["cells"]}
+        cells = {cell["id"]: cell for cell in result.notebook["cells"]}
         for graded in result.exercises:
             report = graded.report
-            it = exercises[report.exercise_id]
+            definition = exercises[report.exercise_id]
             if report.status == "not started":
                 assert report.score == 0
                 continue
             namespace: dict[str, Any] = {"np": np, "tk": tk}
-            exec(cells[it.id]["source"], namespace)
-            here = check_here(it, namespace[it.name], seed=result.seed)
-            assert (report.score, report.mistake) == (here.score, here.mistake), (name, it.id)
+            exec(cells[definition.id]["source"], namespace)
+            here = check_here(definition, namespace[definition.name], seed=result.seed)
+            assert (report.score, report.mistake) == (here.score, here.mistake), (
+                name,
+                definition.id,
+            )
             assert [row.status for row in report.rows] == [row.status for row in here.rows]
             compared += 1
     return f"{len(seeds)} seeds: {compared} checks give the points of the check in the notebook."
@@ -132,10 +138,10 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
         reached.append(len(list(graded.glob(f"*/{CHAPTER}.json"))))
         print(f"killed after {reached[-1]} submissions", file=sys.stderr)
     assert subprocess.run(command, **quiet, check=False).returncode == 0  # type: ignore[call-overload]
-    wanted = {name: it for name, it in book(undisturbed).items() if name in names}
+    wanted = {name: entry for name, entry in book(undisturbed).items() if name in names}
     assert book(root) == wanted, "another gradebook"
     for name in names:
-        one, other = (result_file(it, name, CHAPTER).read_bytes() for it in (root, undisturbed))
+        one, other = (result_file(each, name, CHAPTER).read_bytes() for each in (root, undisturbed))
         assert one == other, name
     return (
         f"{len(names)} submissions, killed with -9 at {kills} moments (after "
@@ -148,8 +154,8 @@ def beside_stock(root: Path, config: Config, undisturbed: Path) -> str:
     """Part 4."""
     grading.stock(root, config)
     theirs, ours = book(root), book(undisturbed)
-    points = {name: (it[0], ours[name][0]) for name, it in theirs.items()}
-    other = {name: it for name, it in points.items() if it[0] != it[1]}
+    points = {name: (entry[0], ours[name][0]) for name, entry in theirs.items()}
+    other = {name: pair for name, pair in points.items() if pair[0] != pair[1]}
     assert not other, f"stock and ours: {other}"
     return f"{len(points)} submissions have the points that stock `nbgrader autograde` gives."
 
@@ -168,7 +174,7 @@ def main() -> None:
         grading.Round(folder, given.count)
         whole, config = grading.copied(next(folder.iterdir()))
         batch.secret_of(whole)
-        learners = sorted(it.name for it in (whole / "course" / "submitted").iterdir())
+        learners = sorted(folder.name for folder in (whole / "course" / "submitted").iterdir())
         again, _ = grading.copied(whole, learners[: given.seeds])
         few, its_config = grading.copied(whole, learners[: given.stock])
         said = []
@@ -184,7 +190,7 @@ def main() -> None:
     load = f"load at the end {os.getloadavg()[0]:.1f}"
     said.append(f"Measured on {machine} {platform.python_version()}; {load}.")
     if given.write:
-        grading.write("many", "".join(f"- {it}\n" for it in said))
+        grading.write("many", "".join(f"- {sentence}\n" for sentence in said))
 
 
 if __name__ == "__main__":

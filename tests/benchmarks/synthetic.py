@@ -89,15 +89,15 @@ def submit(
         (to / f"{chapter}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def answer(it: Exercise, rng: random.Random) -> str:
+def answer(definition: Exercise, rng: random.Random) -> str:
     """A right answer, a usual mistake, or none."""
-    mistakes = [_typed(it, mistake.answer) for mistake in it.mistakes()]
+    mistakes = [_typed(definition, mistake.answer) for mistake in definition.mistakes()]
     return rng.choices(
-        [it.solution_source, rng.choice([text for text in mistakes if text] or [""]), ""],
+        [definition.solution_source, rng.choice([text for text in mistakes if text] or [""]), ""],
         weights=(0.7, 0.2, 0.1),
     )[0]
 
 
-def _typed(it: Exercise, function: Any) -> str:
+def _typed(definition: Exercise, function: Any) -> str:
     is_plain = isinstance(function, FunctionType) and function.__name__ != "<lambda>"
-    return _as_typed(function, it.name) if is_plain else ""
+    return _as_typed(function, definition.name) if is_plain else ""

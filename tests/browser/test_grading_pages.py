@@ -50,10 +50,12 @@ def test_a_page_is_accessible_narrow_and_wide_light_and_dark_and_asks_nobody(
     page.goto(pages[number].as_uri())
     page.evaluate(AXE)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    serious = [it["id"] for it in found if it["impact"] in ("serious", "critical")]
+    serious = [
+        violation["id"] for violation in found if violation["impact"] in ("serious", "critical")
+    ]
     assert serious == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert [it for it in asked if not it.startswith(("file:", "data:"))] == []
+    assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
     colours = "getComputedStyle(document.body).backgroundColor"
     assert (
         page.evaluate(colours) == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 28)"}[scheme]

@@ -146,7 +146,7 @@ def server(school: Path) -> Iterator[str]:
     ) as running:
         assert running.stdout is not None
         lines = iter(running.stdout.readline, "")
-        yield next(it[0] for line in lines if (it := re.search(r"http://\S+", line)))
+        yield next(match[0] for line in lines if (match := re.search(r"http://\S+", line)))
         running.terminate()
 
 
@@ -169,7 +169,7 @@ def opened(page: playwright.Page, address: str) -> Opened:
 def assert_harmless(seen: Opened) -> None:
     assert "checkerboard" in seen.text, "this is not the notebook"
     assert not seen.is_pwned
-    assert not [it for it in seen.asked if "pwned" in it]
+    assert not [address for address in seen.asked if "pwned" in address]
     assert seen.dialogs == []
 
 
@@ -226,7 +226,7 @@ def test_formgraders_button_goes_the_same_way(
     assert result.profile == profiles.best()
     assert result.score == result.possible
     written = school / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
-    outputs = [it.get("outputs") for it in json.loads(written.read_text())["cells"]]
+    outputs = [cell.get("outputs") for cell in json.loads(written.read_text())["cells"]]
     assert "passed" in json.dumps(outputs)
 
 
@@ -236,7 +236,7 @@ def test_the_feedback_page_runs_nothing_of_a_hostile_submission(
     page = school / "course" / "feedback" / "eve" / CHAPTER / f"{CHAPTER}.html"
     seen = opened(browser.new_page(), page.as_uri())
     assert_harmless(seen)
-    assert [it for it in seen.asked if not it.startswith(("file:", "data:"))] == []
+    assert [address for address in seen.asked if not address.startswith(("file:", "data:"))] == []
 
 
 def test_a_page_that_runs_a_script_is_noticed(tmp_path: Path, browser: playwright.Browser) -> None:

@@ -40,9 +40,11 @@ CHAPTER = first_for_a_class(paths.released_chapters(ROOT))
 EXERCISES = exercise.load(CHAPTER)
 WRONG = mistaken_in(list(EXERCISES.values()))
 RIGHT = next(
-    it
-    for it in EXERCISES.values()
-    if it is not WRONG.exercise and it.points and not isinstance(it, Prediction)
+    definition
+    for definition in EXERCISES.values()
+    if definition is not WRONG.exercise
+    and definition.points
+    and not isinstance(definition, Prediction)
 )
 STARTED = (RIGHT.id, WRONG.exercise.id)
 
@@ -162,7 +164,7 @@ def address(course_folder: Path) -> Iterator[str]:
         try:
             lines = iter(server.stdout.readline, "")
             printed = next(
-                (it[0] for line in lines if (it := re.search(r"http://\S+", line))), None
+                (match[0] for line in lines if (match := re.search(r"http://\S+", line))), None
             )
             assert printed, log.read_text(encoding="utf-8")
             yield printed
@@ -238,12 +240,12 @@ def run_all(lab: Lab) -> RunAll:
 @pytest.fixture(scope="module")
 def answered(lab: Lab, run_all: RunAll) -> Lab:
     """The page after one right answer and one usual mistake were typed, run and checked."""
-    for it, source in ((RIGHT, RIGHT.solution_source), (WRONG.exercise, WRONG.text)):
-        lab.type_into(it.id, source)
-        lab.run(it.id)
-        lab.run(f"check-{it.id}")
-        lab.output(f"check-{it.id}").scroll_into_view_if_needed()
-        lab.shoot(f"3 {'right' if it is RIGHT else 'wrong'} answer")
+    for definition, source in ((RIGHT, RIGHT.solution_source), (WRONG.exercise, WRONG.text)):
+        lab.type_into(definition.id, source)
+        lab.run(definition.id)
+        lab.run(f"check-{definition.id}")
+        lab.output(f"check-{definition.id}").scroll_into_view_if_needed()
+        lab.shoot(f"3 {'right' if definition is RIGHT else 'wrong'} answer")
     _use_theme(lab, "JupyterLab Dark")
     lab.shoot("4 wrong answer, dark theme")
     _use_theme(lab, "JupyterLab Light")
@@ -280,16 +282,16 @@ def test_run_all_meets_no_exception(run_all: RunAll) -> None:
     assert run_all.errors == []
 
 
-@pytest.mark.parametrize("it", EXERCISES.values(), ids=EXERCISES.keys())
-def test_every_exercise_is_not_started_after_run_all(it: Exercise, run_all: RunAll) -> None:
-    points = f" (0 of {it.points:g} point" if it.points else ""
-    assert f"not started{points}" in run_all.reports[it.id]
+@pytest.mark.parametrize("asked", EXERCISES.values(), ids=EXERCISES.keys())
+def test_every_exercise_is_not_started_after_run_all(asked: Exercise, run_all: RunAll) -> None:
+    points = f" (0 of {asked.points:g} point" if asked.points else ""
+    assert f"not started{points}" in run_all.reports[asked.id]
 
 
-def _table(lab: Lab, it: Exercise) -> playwright.Locator:
+def _table(lab: Lab, asked: Exercise) -> playwright.Locator:
     """The table under an exercise's check, found by its accessible name."""
-    name = it.title.replace("`", "")
-    return lab.cell(f"check-{it.id}").get_by_role("table", name=name).first
+    name = asked.title.replace("`", "")
+    return lab.cell(f"check-{asked.id}").get_by_role("table", name=name).first
 
 
 def test_a_right_answer_gets_a_table_with_full_points(answered: Lab) -> None:
@@ -310,7 +312,7 @@ def test_a_usual_mistake_is_named_above_its_table(answered: Lab) -> None:
 
 def test_the_first_failing_case_is_unfolded_and_the_others_are_not(answered: Lab) -> None:
     cases = _table(answered, WRONG.exercise).locator("details")
-    assert [it.get_attribute("open") is not None for it in cases.all()] == [
+    assert [case.get_attribute("open") is not None for case in cases.all()] == [
         position == 0 for position in range(cases.count())
     ]
 

@@ -97,7 +97,7 @@ def printed(sources: list[str], library: str, chapter: str) -> list[str]:
 
 
 def _run(source: str, library: str, namespace: dict[str, Any]) -> str:
-    body = [it for it in ast.parse(source).body if not _is_only_here(it)]
+    body = [statement for statement in ast.parse(source).body if not _is_only_here(statement)]
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     out = io.StringIO()
     with contextlib.redirect_stdout(out):

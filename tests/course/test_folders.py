@@ -1,4 +1,4 @@
-"""The folders of `course`: which one may import which, and that no name stands for two modules."""
+"""The folders: which one of `course` may import which, and that names say what they stand for."""
 
 from __future__ import annotations
 
@@ -75,3 +75,42 @@ def test_no_two_modules_import_each_other() -> None:
 def test_no_two_modules_have_one_name() -> None:
     names = Counter(name.rpartition(".")[2] for name in modules())
     assert [name for name, count in names.items() if count > 1] == []
+
+
+PRONOUNS_LEFT = (
+    "course/authoring",
+    "course/exercises",
+    "course/notebook",
+    "solutions",
+    "tensorkit",
+    "tests/course/authoring",
+    "tests/course/exercises",
+    "tests/course/grading",
+    "tests/course/notebook",
+)
+"""Folders in which a variable may still be called `it`; take one away when its names are clean."""
+
+
+def _bound(file: Path) -> Iterator[tuple[str, int]]:
+    """The names of a file's own variables and parameters, and their lines."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+
+
+def test_no_variable_is_called_it() -> None:
+    files = (
+        file
+        for folder in ("course", "docs", "requirements", "solutions", "tensorkit", "tests")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        if not file.relative_to(ROOT).as_posix().startswith(PRONOUNS_LEFT)
+    )
+    found = [
+        f"{file.relative_to(ROOT).as_posix()}:{line}"
+        for file in files
+        for name, line in _bound(file)
+        if name == "it"
+    ]
+    assert found == []

@@ -68,7 +68,7 @@ HALF = TinyExercise(
 
 def register(patch: pytest.MonkeyPatch, *exercises: TinyExercise) -> Mapping[str, TinyExercise]:
     """Let these be all the exercises that there are."""
-    registered = {it.id: it for it in exercises}
+    registered = {each.id: each for each in exercises}
     patch.setattr(exercise, "load", lambda chapter=None: registered)
     return registered
 
@@ -87,7 +87,7 @@ def read(path: Path) -> NotebookNode:
 
 
 def cell(notebook: NotebookNode, id: str) -> NotebookNode:
-    return next(it for it in notebook.cells if it.id == id)
+    return next(each for each in notebook.cells if each.id == id)
 
 
 def change(path: Path, id: str, source: str) -> None:

@@ -100,14 +100,14 @@ def checked(host: Host, folder: Path) -> int:
         begun = time.monotonic()
         released = read_copy(copies, chapter)
         ran = run(host, released, folder / "released")
-        states = {id: it["state"] for id, it in notes(folder / "released").items()}
+        states = {id: note["state"] for id, note in notes(folder / "released").items()}
         wanted = dict.fromkeys(exercise.load(chapter), "not started")
         compare(f"{chapter}: the states of its checks", part(states, wanted), wanted)
         solved = with_answers(released, chapter)
         run(host, solved, folder / "solved")
         compare_outputs(chapter, solved)
-        points = {id: it["points"] for id, it in notes(folder / "solved").items()}
-        full = {id: it.points for id, it in exercise.load(chapter).items()}
+        points = {id: note["points"] for id, note in notes(folder / "solved").items()}
+        full = {id: definition.points for id, definition in exercise.load(chapter).items()}
         compare(f"{chapter}: the points of its checks", part(points, full), full)
         cells += 2 * ran
         print(
@@ -160,7 +160,7 @@ def made_host(python: str, folder: Path) -> Host:
         subprocess.run([python, "-m", "venv", str(environment)], check=True)
         host.pip("install", "--quiet", "--requirement", str(packages))
         stamp.write_text(digest)
-    if any(it.startswith(paths.DISTRIBUTION) for it in host.pip("freeze").splitlines()):
+    if any(line.startswith(paths.DISTRIBUTION) for line in host.pip("freeze").splitlines()):
         host.pip("uninstall", "--quiet", "--yes", paths.DISTRIBUTION)
     return host
 
@@ -214,11 +214,11 @@ def install(host: Host, copies: Path, address: str, folder: Path) -> None:
     run(host, copy, folder)
     seconds = time.monotonic() - begun
     after = snapshot(host)
-    changed = [it for it in before if after.get(it) != before[it]]
-    foreign = [it for it in after.keys() - before.keys() if not OWN.search(it)]
+    changed = [path for path in before if after.get(path) != before[path]]
+    foreign = [path for path in after.keys() - before.keys() if not OWN.search(path)]
     compare("files of the host that were changed or removed", changed, [])
     compare("files that were added beside the course", foreign, [])
-    new = [it for it in host.pip("freeze").splitlines() if it not in frozen]
+    new = [line for line in host.pip("freeze").splitlines() if line not in frozen]
     if len(new) != 1 or not new[0].startswith(paths.DISTRIBUTION):
         raise Wrong(f"pip freeze has other new lines than the course: {new}.")
     print(
@@ -231,9 +231,9 @@ def install(host: Host, copies: Path, address: str, folder: Path) -> None:
 def snapshot(host: Host) -> dict[str, tuple[int, int]]:
     """Size and time of every file of the environment, without what Python compiled."""
     return {
-        it.relative_to(host.folder).as_posix(): (it.lstat().st_size, it.lstat().st_mtime_ns)
-        for it in host.folder.rglob("*")
-        if not it.is_dir() and "__pycache__" not in it.parts
+        file.relative_to(host.folder).as_posix(): (file.lstat().st_size, file.lstat().st_mtime_ns)
+        for file in host.folder.rglob("*")
+        if not file.is_dir() and "__pycache__" not in file.parts
     }
 
 
@@ -246,7 +246,7 @@ def read_copy(copies: Path, chapter: str) -> NotebookNode:
 
 def with_answers(copy: NotebookNode, chapter: str) -> NotebookNode:
     """The copy with the answers of the worked solution in its cells."""
-    answers = {it.id: it.source for it in solution(chapter).cells if is_answer(it)}
+    answers = {cell.id: cell.source for cell in solution(chapter).cells if is_answer(cell)}
     solved = nbformat.from_dict(json.loads(json.dumps(copy)))
     for cell in solved.cells:
         if is_answer(cell):
@@ -279,7 +279,7 @@ def run(host: Host, notebook: NotebookNode, folder: Path) -> int:
         client.execute(env=dict(host.variables))
     except CellExecutionError as problem:
         raise Wrong(f"A cell raises {problem.ename}: {problem.evalue}\n{problem}") from None
-    return sum(it.cell_type == "code" for it in notebook.cells)
+    return sum(cell.cell_type == "code" for cell in notebook.cells)
 
 
 def kernel(host: Host) -> str:
@@ -319,7 +319,7 @@ def compare(what: str, found: Any, wanted: Any) -> None:
 
 def compare_outputs(chapter: str, ran: NotebookNode) -> None:
     """Raises Wrong where a cell printed or showed what its committed outputs do not say."""
-    committed = {it.id: it for it in solution(chapter).cells}
+    committed = {cell.id: cell for cell in solution(chapter).cells}
     for cell in ran.cells:
         if cell.cell_type != "code" or cell.id == hosted.CELL_ID:
             continue
@@ -335,21 +335,21 @@ def compare_outputs(chapter: str, ran: NotebookNode) -> None:
 
 def comparable(outputs: list[NotebookNode]) -> list[Any]:
     """What outputs say, without pixels, coordinates and the frames of tracebacks."""
-    return [SAYS[it.output_type](it) for it in outputs]
+    return [SAYS[output.output_type](output) for output in outputs]
 
 
 SAYS: dict[str, Callable[[NotebookNode], Any]] = {
-    "stream": lambda it: [it.name, it.text],
-    "error": lambda it: [it.ename, it.evalue],
-    "display_data": lambda it: without_pixels(it.data),
-    "execute_result": lambda it: without_pixels(it.data),
+    "stream": lambda output: [output.name, output.text],
+    "error": lambda output: [output.ename, output.evalue],
+    "display_data": lambda output: without_pixels(output.data),
+    "execute_result": lambda output: without_pixels(output.data),
 }
 
 
 def without_pixels(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        kind: re.sub('base64,([^"]+)', without_coordinates, it)
-        for kind, it in data.items()
+        kind: re.sub('base64,([^"]+)', without_coordinates, value)
+        for kind, value in data.items()
         if not kind.startswith("image/")
     }
 
@@ -365,7 +365,7 @@ def without_coordinates(picture: re.Match[str]) -> str:
 
 def learn(host: Host, copy: NotebookNode, folder: Path) -> None:
     """Err three times, look at the solution, pass, and come back in another kernel."""
-    first, imports = [it.source for it in copy.cells if it.cell_type == "code"][:2]
+    first, imports = [cell.source for cell in copy.cells if cell.cell_type == "code"][:2]
     tries = ["return fahrenheit - 32", "return fahrenheit / 1.8", "return fahrenheit * 2"]
     right = "return (fahrenheit - 32) / 1.8"
     cells = [first, imports, 'check("celsius")', 'hint("celsius")']
@@ -393,11 +393,13 @@ def learn(host: Host, copy: NotebookNode, folder: Path) -> None:
 
 def texts(host: Host, cells: list[str], folder: Path) -> list[str]:
     """What each of these cells shows, as plain text."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(it) for it in cells])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in cells]
+    )
     run(host, notebook, folder)
     shown = []
     for cell in notebook.cells:
-        results = [it for it in cell.outputs if it.output_type == "execute_result"]
+        results = [output for output in cell.outputs if output.output_type == "execute_result"]
         shown.append(results[-1].data["text/plain"] if results else "")
     return shown
 

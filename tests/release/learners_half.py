@@ -78,13 +78,18 @@ def _try_all(root: Path, wanted: list[str]) -> None:
     print(f"Python {sys.version.split()[0]} on {sys.platform}, tensorkit in {tk.__path__[0]}")
     released = paths.released_chapters(root)
     copies.make_copies(root)
-    for chapter in [paths.chapter_named(it, released) for it in wanted] or released:
-        points = {it.id: it.points for it in exercise.load(chapter).values()}
+    for chapter in [paths.chapter_named(name, released) for name in wanted] or released:
+        points = {
+            definition.id: definition.points for definition in exercise.load(chapter).values()
+        }
         with _step(f"{chapter}, as released"):
             _execute(root, chapter)
             _expect(dict.fromkeys(points, ("not started", 0.0)), _noted(root))
         with _step(f"{chapter}, with the worked solutions"):
-            answers = {it.id: it.solution_source for it in exercise.load(chapter).values()}
+            answers = {
+                definition.id: definition.solution_source
+                for definition in exercise.load(chapter).values()
+            }
             _execute(root, chapter, answers)
             _expect({id: ("done", points[id]) for id in points}, _noted(root))
         with _step(f"{chapter}, looked at by the doctor"):
@@ -132,7 +137,7 @@ def _execute(root: Path, chapter: str, answers: Mapping[str, str] | None = None)
 def _noted(root: Path) -> dict[str, tuple[str, float]]:
     """What the checks wrote into the learner's record: state and points of each exercise."""
     notes = json.loads((root / "work" / ".course-progress.json").read_text(encoding="utf-8"))
-    return {id: (it.get("state", ""), it.get("points", 0.0)) for id, it in notes.items()}
+    return {id: (note.get("state", ""), note.get("points", 0.0)) for id, note in notes.items()}
 
 
 def _expect(wanted: Mapping[str, object], found: Mapping[str, object]) -> None:
@@ -145,7 +150,7 @@ def _after_a_loop_without_an_end(root: Path) -> str:
     import nbformat
     from nbclient import NotebookClient
 
-    cells = [nbformat.v4.new_code_cell(it) for it in ("from course import check", ENDLESS)]
+    cells = [nbformat.v4.new_code_cell(source) for source in ("from course import check", ENDLESS)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(root)}}  # no chapter's folder: nothing is recorded
     NotebookClient(notebook, timeout=60, kernel_name="python3", resources=resources).execute()

@@ -79,8 +79,10 @@ def check(version: str, folder: Path) -> None:
     _say("installing the package in an empty environment")
     python = _environment(folder / "with the package")
     _run(python, "-m", "pip", "install", "--quiet", str(package))
-    brought = {it.split("==")[0] for it in _run(python, "-m", "pip", "freeze").split()}
-    assert {"numpy"} == {it for it in brought if "tensorkit" not in it and "@" not in it}, brought
+    brought = {line.split("==")[0] for line in _run(python, "-m", "pip", "freeze").split()}
+    assert {"numpy"} == {name for name in brought if "tensorkit" not in name and "@" not in name}, (
+        brought
+    )
     _run(python, "-I", "-c", CORE, cwd=folder, is_shown=True)
     _run(python, "-m", "pip", "install", "--quiet", f"{package}[lab]")
     half = str(unpacked / "tests" / "release" / "learners_half.py")
@@ -149,7 +151,9 @@ def build_bundle(to: Path, version: str) -> Path:
 def check_sources(archive: Path, files: set[str]) -> None:
     """Fail unless the archive of sources holds the files of the repository, and only those."""
     with tarfile.open(archive) as content:
-        names = {it.name.partition("/")[2] for it in content.getmembers() if not it.isdir()}
+        names = {
+            member.name.partition("/")[2] for member in content.getmembers() if not member.isdir()
+        }
     _expect_same(names - {"PKG-INFO"}, files)
 
 
@@ -160,14 +164,14 @@ def check_package(wheel: Path, files: set[str], version: str) -> None:
         metadata = content.read(f"tensorkit_course-{version}.dist-info/METADATA").decode()
     assert email.message_from_string(metadata)["Version"] == version
     _expect_same(
-        {it for it in names if it.startswith(("course/", "tensorkit/"))},
-        {it for it in files if it.startswith(("course/", "tensorkit/"))},
+        {name for name in names if name.startswith(("course/", "tensorkit/"))},
+        {name for name in files if name.startswith(("course/", "tensorkit/"))},
     )
     beside = re.compile(
         rf"tensorkit_course-{re.escape(version)}\.(dist-info/|data/data/(etc|share)/)"
     )
-    others = {it for it in names if not it.startswith(("course/", "tensorkit/"))}
-    assert not [it for it in others if not beside.match(it)], others
+    others = {name for name in names if not name.startswith(("course/", "tensorkit/"))}
+    assert not [name for name in others if not beside.match(name)], others
 
 
 def check_bundle(archive: Path, files: set[str]) -> None:
@@ -175,19 +179,19 @@ def check_bundle(archive: Path, files: set[str]) -> None:
     from course.authoring import bundle
 
     with zipfile.ZipFile(archive) as content:
-        names = {it.partition("/")[2]: content.read(it) for it in content.namelist()}
-    (wheel,) = (it for it in names if it.endswith(".whl"))
-    released = {it for it in files if it.startswith("notebooks/")}
+        names = {name.partition("/")[2]: content.read(name) for name in content.namelist()}
+    (wheel,) = (name for name in names if name.endswith(".whl"))
+    released = {name for name in files if name.startswith("notebooks/")}
     _expect_same(names.keys() - {wheel}, {"README.md", "LICENSE", "requirements.txt", *released})
-    for name in sorted(it for it in names if it.endswith(".ipynb")):
+    for name in sorted(name for name in names if name.endswith(".ipynb")):
         cells = json.loads(names[name])["cells"]
-        assert not any(it.get("outputs") for it in cells), f"{name} has outputs"
+        assert not any(cell.get("outputs") for cell in cells), f"{name} has outputs"
         assert names[name] == (ROOT / name).read_bytes(), f"{name} is not what is released"
     with zipfile.ZipFile(io.BytesIO(names[wheel])) as content:
         inside = set(content.namelist())
     for name in bundle.AUTHORS_ONLY:
         path = f"course/{name}"
-        found = {it for it in inside if it == path or it.startswith(f"{path}/")}
+        found = {each for each in inside if each == path or each.startswith(f"{path}/")}
         assert not found, found
 
 

@@ -129,8 +129,8 @@ def test_the_bundle_of_this_checkout_passes(bundle: Path, files: set[str]) -> No
 def _changed(bundle: Path, to: Path, name: str, change: bytes | None) -> Path:
     """The bundle with another content of one file, or with a file more."""
     with zipfile.ZipFile(bundle) as content:
-        entries = {it: content.read(it) for it in content.namelist()}
-    (full,) = [it for it in entries if it.endswith(name)] or [f"tensorkit-course/{name}"]
+        entries = {entry: content.read(entry) for entry in content.namelist()}
+    (full,) = [entry for entry in entries if entry.endswith(name)] or [f"tensorkit-course/{name}"]
     entries[full] = change if change is not None else _with_a_judge(entries[full])
     archive = to / "changed.zip"
     with zipfile.ZipFile(archive, "w") as content:
@@ -171,11 +171,13 @@ def test_a_program_that_fails_ends_the_check_with_its_words() -> None:
 WORKFLOWS = sorted((release.ROOT / ".github" / "workflows").glob("*.yml"))
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda it: it.stem)
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_names_actions_by_their_major_version(workflow: Path) -> None:
     named = re.findall(r"uses: +(\S+)", workflow.read_text(encoding="utf-8"))
     assert named
-    assert [it for it in named if not re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", it)] == []
+    assert [
+        action for action in named if not re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", action)
+    ] == []
 
 
 def test_only_the_job_that_publishes_may_speak_to_pypi() -> None:

@@ -22,7 +22,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="pip install play
 axe = pytest.importorskip("axe_playwright_python", reason="pip install axe-playwright-python")
 
 SITE = Path(__file__).parents[2] / "build" / "site"
-PAGES = sorted(it.relative_to(SITE).as_posix() for it in SITE.rglob("*.html"))
+PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.rglob("*.html"))
 AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 pytestmark = [
@@ -80,9 +80,9 @@ def test_every_link_inside_leads_somewhere(name: str) -> None:
 
 
 def test_what_the_site_is_for_is_there() -> None:
-    wanted = [f"notebooks/{it}/{it}.html" for it in test_staging.CHAPTERS]
+    wanted = [f"notebooks/{chapter}/{chapter}.html" for chapter in test_staging.CHAPTERS]
     guides = ["gallery", "learners", "instructors", "grading", "glossary"]
-    wanted += [f"docs/{it}.html" for it in guides]
+    wanted += [f"docs/{guide}.html" for guide in guides]
     assert {*wanted, "index.html", "search.html", "api/index.html"} <= set(PAGES)
 
 
@@ -154,9 +154,9 @@ def serious(page: playwright.Page) -> list[str]:
     page.evaluate(AXE)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
     return [
-        f"{it['id']} ({it['impact']}): {it['nodes'][0]['html'][:200]}"
-        for it in found
-        if it["impact"] in ("serious", "critical")
+        f"{violation['id']} ({violation['impact']}): {violation['nodes'][0]['html'][:200]}"
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
     ]
 
 
@@ -174,18 +174,18 @@ def test_a_page_is_accessible_narrow_and_wide_light_and_dark_and_asks_nobody_els
             page.emulate_media(color_scheme=scheme)
             page.goto(address + name)
             page.wait_for_load_state("networkidle")
-            problems += [f"{width}, {scheme}: {it}" for it in serious(page)]
+            problems += [f"{width}, {scheme}: {problem}" for problem in serious(page)]
             if page.evaluate("document.documentElement.scrollWidth") > width:
                 problems.append(f"{width}, {scheme}: the page is wider than the screen")
     page.close()
     assert problems == []
-    assert [it for it in asked if not it.startswith((address, "data:"))] == []
+    assert [url for url in asked if not url.startswith((address, "data:"))] == []
 
 
 def test_axe_finds_a_picture_without_words(browser: playwright.Browser) -> None:
     page = browser.new_page()
     page.set_content("<html lang='en'><title>x</title><main><img src='data:,'></main></html>")
-    assert any("image-alt" in it for it in serious(page))
+    assert any("image-alt" in problem for problem in serious(page))
     page.close()
 
 
@@ -196,8 +196,8 @@ def test_the_search_finds_a_word(address: str, browser: playwright.Browser) -> N
     field.fill("unbroadcast")
     field.press("Enter")
     page.locator("#search-results a").first.wait_for()
-    found = [it.get_attribute("href") for it in page.locator("#search-results li a").all()]
-    assert any("05_autograd" in (it or "") for it in found)
+    found = [link.get_attribute("href") for link in page.locator("#search-results li a").all()]
+    assert any("05_autograd" in (url or "") for url in found)
     page.close()
 
 

@@ -75,8 +75,8 @@ def said_by(output: dict[str, Any]) -> str:
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_has_the_released_cells(chapter: str) -> None:
     shown, original = notebook("notebooks", chapter)["cells"], released(chapter)["cells"]
-    assert [it["id"] for it in shown] == [it["id"] for it in original]
-    assert [lines_of(it) for it in shown[1:]] == [lines_of(it) for it in original[1:]]
+    assert [cell["id"] for cell in shown] == [cell["id"] for cell in original]
+    assert [lines_of(cell) for cell in shown[1:]] == [lines_of(cell) for cell in original[1:]]
     number = chapter[:2]
     assert lines_of(shown[0]) == [
         lines_of(original[0])[0].replace("# ", f"# {number} ", 1),
@@ -86,7 +86,7 @@ def test_a_chapter_has_the_released_cells(chapter: str) -> None:
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_teaching_cell_has_its_outputs(chapter: str) -> None:
-    shown = {it["id"]: it for it in notebook("notebooks", chapter)["cells"]}
+    shown = {cell["id"]: cell for cell in notebook("notebooks", chapter)["cells"]}
     n_outputs = 0
     for cell in notebook("solutions", chapter)["cells"]:
         is_own = lines_of(cell)[0] == f'progress("{chapter}")'
@@ -104,8 +104,8 @@ def test_no_answer_is_in_a_chapter(chapter: str) -> None:
             assert cell["outputs"] == []
     lines = {line for cell in shown["cells"] for line in lines_of(cell)}
     # the library's own source, which everybody has, says some of the same
-    cells = [it for it in shown["cells"] if "explain.source(" not in "".join(it["source"])]
-    outputs = "\n".join(said_by(it) for cell in cells for it in cell.get("outputs", []))
+    cells = [cell for cell in shown["cells"] if "explain.source(" not in "".join(cell["source"])]
+    outputs = "\n".join(said_by(output) for cell in cells for output in cell.get("outputs", []))
     answers = answer_lines(chapter)
     assert answers
     for line in answers:
@@ -120,7 +120,7 @@ def test_what_shows_an_answer_is_no_teaching_cell() -> None:
 
 def test_a_chapter_whose_notebooks_differ_is_refused() -> None:
     ours, other = released("05_autograd"), json.loads(json.dumps(released("05_autograd")))
-    next(it for it in other["cells"] if staging.is_teaching(it))["source"] = ["2"]
+    next(cell for cell in other["cells"] if staging.is_teaching(cell))["source"] = ["2"]
     with pytest.raises(ValueError, match="is not the same in both notebooks"):
         staging.chapter(ours, other)
 
@@ -141,29 +141,33 @@ def test_without_a_repository_nothing_leads_there() -> None:
     assert set(addresses) <= {"googlecolab/backend-info"}  # which docs/hosted.md gives as a source
 
 
-MODULES = {it["module"]: importlib.import_module(it["module"]) for it in reference.PAGES}
+MODULES = {page["module"]: importlib.import_module(page["module"]) for page in reference.PAGES}
 
 
-@pytest.mark.parametrize("name", [it for it in MODULES if hasattr(MODULES[it], "__all__")])
+@pytest.mark.parametrize(
+    "name", [module for module in MODULES if hasattr(MODULES[module], "__all__")]
+)
 def test_the_reference_shows_every_public_name(name: str) -> None:
     module = MODULES[name]
     shown = [
-        getattr(MODULES[page["module"]], it)
+        getattr(MODULES[page["module"]], each)
         for page in reference.PAGES
-        for it in reference.names_of(page)
+        for each in reference.names_of(page)
         if page["module"] == name or name != "tensorkit"  # what another page shows is not repeated
     ]
     missing = [
-        it
-        for it in module.__all__
-        if not isinstance(getattr(module, it), ModuleType)
-        and not any(getattr(module, it) is there for there in shown)
+        each
+        for each in module.__all__
+        if not isinstance(getattr(module, each), ModuleType)
+        and not any(getattr(module, each) is there for there in shown)
     ]
     assert missing == []
 
 
 def test_the_reference_shows_a_name_once() -> None:
-    names = [f"{it['module']}.{name}" for it in reference.PAGES for name in reference.names_of(it)]
+    names = [
+        f"{page['module']}.{name}" for page in reference.PAGES for name in reference.names_of(page)
+    ]
     assert len(names) == len(set(names))
 
 

@@ -21,7 +21,7 @@ def gradgradcheck(func, inputs):
         varied = [x for x in own if x.requires_grad]
         ys = _as_tuple(func(*own))
         found = tk.autograd.grad(ys, varied, gradients, create_graph=True, allow_unused=True)
-        return tuple(it for it in found if it is not None and it.requires_grad)
+        return tuple(tensor for tensor in found if tensor is not None and tensor.requires_grad)
 
     return tk.autograd.gradcheck(first_derivatives, (*args, *starts))
 

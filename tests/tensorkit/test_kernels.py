@@ -310,7 +310,7 @@ def test_transactions_are_the_pieces_of_128_bytes(device, step):
 def test_bank_conflicts_are_further_words_of_one_bank(device, step):
     k = body("s = cuda.shared(1057, tk.float32)", "s[cuda.threadIdx.x * n] = 1.0", parameters="n")
     words = [step * i % 32 for i in range(32)]
-    expected = max(words.count(it) for it in words) - 1
+    expected = max(words.count(word) for word in words) - 1
     assert k[1, 32](step).counts.bank_conflicts == expected
 
 
@@ -348,10 +348,10 @@ def test_cupy_makes_cuda_of_the_kernels_of_the_chapter(name):
     names = {"jit": jit, "numpy": np, "cupy": cupy}
     exec(compile(text, file, "exec"), names)
     kinds = [
-        _cuda_types.CArray(np.dtype("f"), source.arrays[it], True, False)
-        if it in source.arrays
+        _cuda_types.CArray(np.dtype("f"), source.arrays[name], True, False)
+        if name in source.arrays
         else _cuda_types.Scalar(np.int64)
-        for it in source.parameters
+        for name in source.parameters
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -377,11 +377,11 @@ def test_a_gpu_is_given_no_names_but_cupys():
 def test_a_kernel_of_the_chapter_gives_on_the_gpu_what_it_gives_on_the_simulated_one(id):
     from course.notebook.exercise import Draw, load
 
-    it = load()[id]
-    for given in it.cases(Draw(id)):
+    exercise = load()[id]
+    for given in exercise.cases(Draw(id)):
         blocks, threads, *values = given.args
-        expected = it.expected(*given.args)
+        expected = exercise.expected(*given.args)
         moved = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
         if blocks and 0 not in np.shape(expected):
-            found = it.reference[blocks, threads](*moved)[3][it.filled].cpu()
+            found = exercise.reference[blocks, threads](*moved)[3][exercise.filled].cpu()
             assert np.allclose(found.numpy(), expected.numpy(), rtol=1e-5), given.label

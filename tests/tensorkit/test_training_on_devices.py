@@ -51,7 +51,7 @@ def _holds(program, rtol=2e-6, asked=(), to_the_digit=True):
     # a GPU has functions and orders of its own
     agree(found, expected, rtol if tk.cuda.is_simulated() else max(rtol, 2e-5))
     if tk.cuda.is_simulated():
-        texts = [words(repr(it)) for it in (found, expected)]
+        texts = [words(repr(value)) for value in (found, expected)]
         if not to_the_digit:  # the numbers were compared; here is what stands around them
             texts = [[re.sub(r"[-+]?\d[\d.e+-]*", "#", word) for word in text] for text in texts]
         assert texts[0] == texts[1]

@@ -194,6 +194,13 @@ NO_CUDA = (
 )
 
 
+def first_line(run):
+    """The type of the exception that this raises, and the first line of what it says."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        run()
+    return type(caught.value), str(caught.value).split("\n")[0]
+
+
 def assert_same_outcome(theirs, ours, rtol=0.0, is_laid_out=True):
     """Both give the same value, or both raise the same class with the same first line.
 

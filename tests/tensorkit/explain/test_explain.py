@@ -329,7 +329,7 @@ def test_an_optimizers_step_is_no_write_to_a_name():
         loss.backward()
     repairs = explain.inplace(raised.value).repairs
     assert repairs[0] == "loss.backward()\noptimizer.step()"
-    assert all("clone" not in it for it in repairs)
+    assert all("clone" not in repair for repair in repairs)
 
 
 def test_a_repair_is_offered_once():

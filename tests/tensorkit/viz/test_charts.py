@@ -41,9 +41,9 @@ def test_empty_and_wrong_histories_get_a_sentence():
 
 def test_gradients_that_are_missing_or_odd_are_told_in_words():
     def parameter(gradient):
-        it = tk.ones(2, requires_grad=True)
-        it.grad = None if gradient is None else tk.tensor(gradient)
-        return it
+        parameter = tk.ones(2, requires_grad=True)
+        parameter.grad = None if gradient is None else tk.tensor(gradient)
+        return parameter
 
     text = viz.gradients(
         {"none": parameter(None), "zero": parameter([0.0, 0.0]), "nan": parameter([NAN, 1.0])}
@@ -56,7 +56,7 @@ def test_gradients_that_are_missing_or_odd_are_told_in_words():
 def test_the_benchmark_tells_every_time():
     times = {"cpu": {1: 1.0, 10: 10.0, 100: 100.0}, "cuda": {10: 5.0, 100: 6e-3}}
     rows = [line.split("  ") for line in viz.benchmark(times).alt.splitlines()[1:]]
-    assert [[it.strip() for it in row if it] for row in rows] == [
+    assert [[cell.strip() for cell in row if cell] for row in rows] == [
         ["elements", "cpu", "cuda"],
         ["1", "1 s"],
         ["10", "10 s", "5 s"],
@@ -125,6 +125,6 @@ def test_the_second_chart_is_called_what_it_shows(names, label):
 
 def test_a_last_digit_does_not_move_a_chart():
     losses = [1 / (n + 1) for n in range(40)]
-    moved = [it * (1 + 1e-6) for it in losses]
+    moved = [loss * (1 + 1e-6) for loss in losses]
     assert viz.training({"loss": losses}).svg == viz.training({"loss": moved}).svg
     assert ">0.25<" in viz.training({"loss": [0.25, 0.125, 0.5]}).svg, "text keeps its digits"

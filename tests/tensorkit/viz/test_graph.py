@@ -58,7 +58,7 @@ stop
 
 
 def _texts(picture):
-    return sorted(it.text for it in texts(picture))
+    return sorted(each.text for each in texts(picture))
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +103,7 @@ def test_no_box_lies_on_another_and_edges_point_down(data):
     n = data.draw(st.integers(1, 12))
     pairs = [(a, b) for b in range(n) for a in range(b)]
     edges = data.draw(st.lists(st.sampled_from(pairs), max_size=20)) if pairs else []
-    sizes = [(60.0 + 10 * (it % 3), 40.0) for it in range(n)]
+    sizes = [(60.0 + 10 * (node % 3), 40.0) for node in range(n)]
     places, routes = boxes.layout(sizes, edges)
     drawn = [(x - w / 2, y, x + w / 2, y + h) for (x, y), (w, h) in zip(places, sizes, strict=True)]
     for a, b in itertools.combinations(drawn, 2):

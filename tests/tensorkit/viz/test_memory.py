@@ -156,12 +156,16 @@ def test_an_expanded_dimension_is_said_to_stay_at_one_place():
 
 
 def _box_widths(picture):
-    boxes = [it for it in ET.fromstring(picture.svg).iter(f"{SVG}rect") if it.get("height") == "34"]
-    return {float(it.get("width")) for it in boxes}
+    boxes = [
+        box for box in ET.fromstring(picture.svg).iter(f"{SVG}rect") if box.get("height") == "34"
+    ]
+    return {float(box.get("width")) for box in boxes}
 
 
 def test_boxes_of_several_dtypes_are_as_wide_as_their_elements_are_large():
-    half, single, double = (tk.ones(3, dtype=it) for it in (tk.float16, tk.float32, tk.float64))
+    half, single, double = (
+        tk.ones(3, dtype=dtype) for dtype in (tk.float16, tk.float32, tk.float64)
+    )
     narrow, middle, wide = sorted(_box_widths(viz.memory(half, single, double)))
     assert (middle, wide) == (2 * narrow, 4 * narrow)
 

@@ -55,7 +55,7 @@ def test_a_transfer_for_a_picture_is_noted_with_its_line(cuda):
     t = tk.arange(600).reshape(20, 30)
     with tk.cuda.record() as ledger:
         viz.memory(t)
-    assert [(it.kind, it.direction) for it in ledger] == [("transfer", "device to host")]
+    assert [(event.kind, event.direction) for event in ledger] == [("transfer", "device to host")]
     assert words.source(*ledger.records[0].line) == "viz.memory(t)"
 
 
@@ -105,7 +105,9 @@ def test_the_timeline_counts_and_tells_where(ledgers):
     assert (
         "all at once: 2 transfers (396 bytes in all), 7 launches, 1 synchronisation, over " in text
     )
-    line = next(it for it in text.splitlines() if "(batch.cuda() @ weight).sum().item()" in it)
+    line = next(
+        each for each in text.splitlines() if "(batch.cuda() @ weight).sum().item()" in each
+    )
     assert re.search(r"6, 396 bytes in all +6 +3$", line)
     assert re.search(r"at 0 ns: transfer to, host to device, 128 bytes \(.*, line \d+: ", text)
 

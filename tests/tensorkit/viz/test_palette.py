@@ -9,8 +9,10 @@ from tensorkit.viz import drawing
 
 def _luminance(colour):
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [it / 12.92 if it <= 0.04045 else ((it + 0.055) / 1.055) ** 2.4 for it in parts]
-    return sum(share * it for share, it in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def _contrast(one, other):
@@ -19,8 +21,8 @@ def _contrast(one, other):
 
 
 GROUNDS = ["PAPER", "LEAF", "RESULT", "FOLDED", "PLAIN", "WRONG", "RIGHT"]
-PAIRS = [*drawing.SERIES, *((getattr(drawing, it), drawing.INK) for it in GROUNDS)]
-PAIRS += [(getattr(drawing, it), drawing.SOFT) for it in GROUNDS]
+PAIRS = [*drawing.SERIES, *((getattr(drawing, ground), drawing.INK) for ground in GROUNDS)]
+PAIRS += [(getattr(drawing, ground), drawing.SOFT) for ground in GROUNDS]
 PAIRS += [
     (drawing.DARK[getattr(drawing, ground)], drawing.DARK[text])
     for ground in GROUNDS

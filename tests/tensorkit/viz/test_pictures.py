@@ -141,7 +141,7 @@ def test_svg_and_png_of_a_chart_show_the_same_size(name, tmp_path):
 
 
 def test_every_number_drawn_is_in_the_words(picture):
-    drawn = " ".join(it.text for it in texts(picture, ticks=False))
+    drawn = " ".join(text.text for text in texts(picture, ticks=False))
     numbers = set(re.findall(r"(?<![\w.])\d+\.?\d*(?![\w…])", drawn))
     said = set(re.findall(r"\d+\.?\d*", picture.alt))
     assert numbers <= said
@@ -149,9 +149,9 @@ def test_every_number_drawn_is_in_the_words(picture):
 
 def test_no_text_reaches_beyond_the_picture(picture):
     width = float(ET.fromstring(picture.svg).get("width"))
-    for it in texts(picture):
-        assert it.x >= 0, it
-        assert it.x + it.width <= width, it
+    for text in texts(picture):
+        assert text.x >= 0, text
+        assert text.x + text.width <= width, text
 
 
 def test_no_script_and_no_network(picture):
@@ -164,7 +164,7 @@ def test_no_script_and_no_network(picture):
 
 def test_no_two_pictures_name_a_part_alike():
     names = [re.findall(r"(?:href=.|url\()#(\w+)", make().svg) for make in PICTURES.values()]
-    different = [set(it) for it in names]
+    different = [set(values) for values in names]
     assert sum(map(len, different)) == len(set().union(*different))
 
 

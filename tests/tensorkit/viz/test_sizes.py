@@ -37,8 +37,8 @@ def _ledger(n):
 
 def _trained(n):
     parameters = {f"layer{place}.weight": tk.ones(2, requires_grad=True) for place in range(n)}
-    for place, it in enumerate(parameters.values()):
-        it.grad = tk.full((2,), 10.0 ** (place - 20))
+    for place, parameter in enumerate(parameters.values()):
+        parameter.grad = tk.full((2,), 10.0 ** (place - 20))
     return parameters
 
 
@@ -63,8 +63,14 @@ PICTURES = {
 
 def _overlaps(picture):
     boxes = [
-        (it.x, it.y - 0.7 * it.size, it.x + it.width, it.y + 0.15 * it.size, it.text)
-        for it in texts(picture)
+        (
+            text.x,
+            text.y - 0.7 * text.size,
+            text.x + text.width,
+            text.y + 0.15 * text.size,
+            text.text,
+        )
+        for text in texts(picture)
     ]
     return [
         (a[4], b[4])

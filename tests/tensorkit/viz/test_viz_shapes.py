@@ -50,7 +50,10 @@ def test_stretched_values_are_drawn_as_copies():
 def test_operands_that_are_called_alike_are_all_drawn():
     a = tk.ones(3)
     for explanation in (explain.broadcast(a, tk.ones(4)), viz.broadcast(a, a), viz.broadcast(a, 4)):
-        assert len([it for it in explanation.alt.splitlines() if it.startswith(("a ", "b "))]) >= 2
+        assert (
+            len([line for line in explanation.alt.splitlines() if line.startswith(("a ", "b "))])
+            >= 2
+        )
     assert "They do not fit in dimension 0 (also -1): a has 3, b has 4" in (
         explain.broadcast(a, tk.ones(4)).alt
     )
