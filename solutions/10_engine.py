@@ -542,3 +542,6 @@ explain.source(tk.mul, _Run._sum, _Run._as_needed)
 
 # %%
 progress("10_engine")
+
+# %% [markdown]
+# **Next:** [Dispatch](../11_dispatch/11_dispatch.ipynb)
