@@ -47,8 +47,10 @@ def main() -> None:
     from course.shared import paths
 
     if find_spec("course.authoring") is None:  # learners' bundles leave out what these verbs run
-        for verb in (*app.registered_commands, *app.registered_groups):
+        for verb in app.registered_commands:
             verb.hidden = verb.rich_help_panel == TEACH
+        for group in app.registered_groups:
+            group.hidden = group.rich_help_panel == TEACH
     with suppress(CourseError):  # a verb that needs the course says what is missing
         paths.tell_of_another(paths.course_root())
     try:

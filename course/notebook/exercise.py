@@ -449,7 +449,8 @@ def no_such_exercise(exercise_id: object, function: str) -> str:
     close = difflib.get_close_matches(exercise_id, list(load()), n=1)
     mean = f' Did you mean `{function}("{close[0]}")`?' if close else ""
     shown = exercise_id[:60]
-    return f"There is no exercise {shown!r}. The cell below an exercise, `check(...)`, has its name.{mean}"
+    named = "The cell below an exercise, `check(...)`, has its name."
+    return f"There is no exercise {shown!r}. {named}{mean}"
 
 
 @cache

@@ -140,8 +140,8 @@ def _counted(earned: float, possible: float) -> str:
 def progress(chapter: str | None = None) -> Progress:
     """The points as they stand: chapter by chapter, or for one chapter exercise by exercise.
 
-    chapter: its name, number or topic, such as "01_tensors", "01" or "tensors". Points are those of the last check of each exercise; what counts
-    is the notebook that is submitted.
+    chapter: its name, number or topic, such as "01_tensors", "01" or "tensors". Points are those of
+    the last check of each exercise; what counts is the notebook that is submitted.
 
     Raises CourseError for a chapter that does not exist.
     """

@@ -49,7 +49,7 @@ def _show(
     if isinstance(error, AttributeError) and "has no attribute" in str(error):
         # Python's own traceback ends with this question, and IPython's does not
         with contextlib.suppress(Exception):  # a learner's own `__dir__` may raise
-            for name in difflib.get_close_matches(error.name, dir(error.obj), n=1):
+            for name in difflib.get_close_matches(str(error.name), dir(error.obj), n=1):
                 error.add_note(f"Did you mean: '{name}'?")
     head, own = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
     short = TracebackType(own, head.tb_frame, head.tb_lasti, head.tb_lineno) if own else trace
