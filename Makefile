@@ -16,14 +16,45 @@ export LC_ALL := C.UTF-8
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all check test-gpu browser-test parity build teach demo demo-cluster bundle release-check hosted hosted-check size bench bench-operations bench-gpu bench-grading grade-many format lock site site-check clean
+.PHONY: help lab teach demo bundle hosted build check format test test-all browser-test test-gpu parity hosted-check release-check lock site site-check clean size bench bench-operations bench-gpu bench-grading grade-many demo-cluster
 
 help:  ## list these verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } \
+	    /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Learn
 
 lab: install-lab  ## open the course in JupyterLab (PORT=8899, BROWSER=none, IP=0.0.0.0)
 	@exec $(BIN)/course lab $(if $(PORT),--port $(PORT)) $(if $(BROWSER),--browser "$(BROWSER)") \
 	    $(if $(IP),--ip $(IP))
+
+## Teach
+
+teach: install-teach  ## install what an instructor needs: nbgrader's commands, course grade
+	@echo "Ready: $(BIN)/nbgrader and $(BIN)/course; docs/instructors.md leads through a course."
+
+demo: install-teach  ## rehearse a class with nbgrader, from release to feedback
+	$(BIN)/course demo
+
+bundle: install-teach  ## make the folder that learners get
+	$(BIN)/course bundle
+
+hosted: install-teach  ## make the folder from which Colab opens the chapters
+	$(BIN)/course hosted
+
+## Work on it
+
+build: install-teach  ## build the notebooks from their texts (CHAPTER=01_tensors)
+	$(BIN)/course build $(CHAPTER)
+
+check: install-dev  ## lint and types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: install-dev  ## put the code in its form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
 
 test: check  ## lint, types, doctests, every notebook, the course and its grading: about four minutes
 	$(PYTEST) --nbval -m "not rest and not browser"
@@ -33,10 +64,8 @@ test: check  ## lint, types, doctests, every notebook, the course and its gradin
 test-all: test browser-test  ## what `make test` leaves out as well: twenty minutes
 	$(PYTEST) -m rest tests
 
-check: install-dev  ## lint and types
-	$(BIN)/ruff format --check
-	$(BIN)/ruff check
-	$(BIN)/mypy
+browser-test: install-dev  ## drive JupyterLab in Chromium
+	$(BIN)/pytest -m browser tests/browser
 
 test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can use that
 	@$(BIN)/python -c 'import sys; from tensorkit.cuda.cupy_backend import missing; sys.exit(missing() and \
@@ -44,60 +73,14 @@ test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can
 	$(BIN)/pytest tests/tensorkit/cuda $(addprefix tests/tensorkit/test_,on_devices.py \
 	    training_on_devices.py against_cupy.py against_pytorch_cuda.py kernels.py)
 
-browser-test: install-dev  ## drive JupyterLab in Chromium
-	$(BIN)/pytest -m browser tests/browser
-
 parity: install-dev  ## compare what the chapters print with PyTorch, where that is installed
 	$(BIN)/python tests/course/parity.py $(CHAPTER)
 
-build: install-teach  ## build the notebooks from their texts (CHAPTER=01_tensors)
-	$(BIN)/course build $(CHAPTER)
-
-teach: install-teach  ## install what an instructor needs: nbgrader's commands, course grade
-	@echo "Ready: $(BIN)/nbgrader and $(BIN)/course; docs/instructors.md leads through a course."
-
-demo: install-teach  ## rehearse a class with nbgrader, from release to feedback
-	$(BIN)/course demo
-
-demo-cluster: install-dev  ## grade 200 made-up learners on a scheduler and two workers, into PostgreSQL
-	@command -v pg_virtualenv > /dev/null || { \
-	    echo "This needs PostgreSQL; on Debian and Ubuntu: apt install postgresql"; exit 1; }
-	pg_virtualenv $(BIN)/python tests/benchmarks/demo_cluster.py
-
-bundle: install-teach  ## make the folder that learners get
-	$(BIN)/course bundle
+hosted-check: install-dev  ## run what `make hosted` wrote on Colab's versions (HOSTED_PYTHON=python3.12 or 3.13)
+	$(BIN)/python tests/hosted/check.py $(if $(HOSTED_PYTHON),--python $(HOSTED_PYTHON))
 
 release-check: install-dev  ## build a release, install it in empty environments, run a chapter (TAG=v0.1.0)
 	$(BIN)/python tests/release/release_check.py $(if $(TAG),--tag $(TAG))
-
-hosted: install-teach  ## make the folder from which Colab opens the chapters
-	$(BIN)/course hosted
-
-hosted-check: install-dev  ## run these copies on Colab's versions (HOSTED_PYTHON=python3.12 or 3.13)
-	$(BIN)/python tests/hosted/check.py $(if $(HOSTED_PYTHON),--python $(HOSTED_PYTHON))
-
-size: install-dev  ## count the code lines of tensorkit, by room
-	@$(BIN)/python tests/size.py
-
-bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
-	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
-
-bench-operations: install-dev  ## time every operation beside PyTorch's: where it takes 2x (ABOVE=, ROWS=, LARGE=1)
-	$(BIN)/python tests/benchmarks/operations.py $(if $(ROWS),--rows $(ROWS)) \
-	    $(if $(ABOVE),--above $(ABOVE)) $(if $(LARGE),--large)
-
-bench-gpu: $(CUPY)  ## measure on a GPU against CuPy and PyTorch, write docs/benchmark-gpu.md (ROWS=)
-	$(BIN)/python tests/benchmarks/on_gpu.py $(if $(ROWS),--rows $(ROWS),--write)
-
-bench-grading: install-dev  ## measure grading against nbgrader's, write docs/grading.md
-	$(BIN)/python tests/benchmarks/grading.py --write
-
-grade-many: install-dev  ## grade 2,000 made-up learners, kill the grader 20 times, compare the points
-	$(BIN)/python tests/benchmarks/many.py --write
-
-format: install-dev  ## put the code in its form
-	$(BIN)/ruff check --fix
-	$(BIN)/ruff format
 
 lock: install-dev  ## write requirements/*.txt from pyproject.toml (UPGRADE=1: newest releases)
 	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra dev -o requirements/dev.txt
@@ -125,6 +108,32 @@ site-check: site  ## open every page of the site in Chromium: axe, links, search
 clean:  ## remove the environment and all caches, never your work
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './work/*' -prune -exec rm -rf {} +
+
+## Measure
+
+size: install-dev  ## count the code lines of tensorkit, by room
+	@$(BIN)/python tests/size.py
+
+bench: install-dev  ## measure against PyTorch and NumPy, write docs/benchmark.md (ROWS="a: b:")
+	$(BIN)/python tests/benchmarks/bench.py $(if $(ROWS),--rows $(ROWS),--write)
+
+bench-operations: install-dev  ## time every operation beside PyTorch's: where it takes 2x (ABOVE=, ROWS=, LARGE=1)
+	$(BIN)/python tests/benchmarks/operations.py $(if $(ROWS),--rows $(ROWS)) \
+	    $(if $(ABOVE),--above $(ABOVE)) $(if $(LARGE),--large)
+
+bench-gpu: $(CUPY)  ## measure on a GPU against CuPy and PyTorch, write docs/benchmark-gpu.md (ROWS=)
+	$(BIN)/python tests/benchmarks/on_gpu.py $(if $(ROWS),--rows $(ROWS),--write)
+
+bench-grading: install-dev  ## measure grading against nbgrader's, write docs/grading.md
+	$(BIN)/python tests/benchmarks/grading.py --write
+
+grade-many: install-dev  ## grade 2,000 made-up learners, kill the grader 20 times, compare the points
+	$(BIN)/python tests/benchmarks/many.py --write
+
+demo-cluster: install-dev  ## grade 200 made-up learners on a scheduler and two workers, into PostgreSQL
+	@command -v pg_virtualenv > /dev/null || { \
+	    echo "This needs PostgreSQL; on Debian and Ubuntu: apt install postgresql"; exit 1; }
+	pg_virtualenv $(BIN)/python tests/benchmarks/demo_cluster.py
 
 # CuPy, where there is a GPU and no CuPy yet, for the CUDA that its driver knows. Asked each time:
 # the rule makes no file.

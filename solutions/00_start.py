@@ -77,9 +77,10 @@ viz.memory(x=x)
 # %% exercise="celsius"
 
 # %% [markdown]
-# **What to notice.** Each case gives points of its own, so an answer that is right in six of eight
-# cases has points already. When you submit a chapter, the instructor's computer runs the same cases
-# with other numbers. Those runs give the points that count.
+# **What to notice.** An answer that is right in some cases has their share of the points, rounded
+# down to quarters: of one point, six of eight cases give 0.75, and one of eight gives 0. Cases with
+# the same numbers for everybody give nothing alone. When you submit a chapter, the instructor's
+# computer runs the same cases with other numbers. Those runs give the points that count.
 #
 # There are four kinds of exercises: **write** a function, **predict** a result before you run it,
 # **repair** code that has a mistake, **complete** a program with gaps. The core exercises of a
@@ -112,7 +113,7 @@ print(f"loss {losses[0]:.2f} at first, {losses[-1]:.2f} at the end")
 print(f"{right} of 200 points right")
 
 # %% role="show"
-viz.training({"loss": losses})
+viz.training({"loss": losses}, per="step")
 
 # %% [markdown]
 # **What to notice.** Nobody wrote down how to tell the two classes apart. The program only says how
@@ -214,3 +215,6 @@ print("its device:    ", x.device)
 
 # %%
 progress("00_start")
+
+# %% [markdown]
+# **Next:** [Tensors](../01_tensors/01_tensors.ipynb)

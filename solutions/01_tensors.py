@@ -613,3 +613,6 @@ explain.source(layout.contiguous_strides)
 
 # %%
 progress("01_tensors")
+
+# %% [markdown]
+# **Next:** [Operations](../02_operations/02_operations.ipynb)

@@ -461,3 +461,6 @@ explain.source(F.softplus)
 
 # %%
 progress("02_operations")
+
+# %% [markdown]
+# **Next:** [Memory](../03_memory/03_memory.ipynb)

@@ -372,3 +372,6 @@ explain.source(tk.transpose, layout.is_contiguous)
 
 # %%
 progress("03_memory")
+
+# %% [markdown]
+# **Next:** [Broadcasting and indexing](../04_broadcasting/04_broadcasting.ipynb)

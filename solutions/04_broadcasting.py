@@ -358,3 +358,6 @@ explain.source(layout.broadcast_shapes)
 
 # %%
 progress("04_broadcasting")
+
+# %% [markdown]
+# **Next:** [Autograd](../05_autograd/05_autograd.ipynb)

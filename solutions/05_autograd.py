@@ -479,3 +479,6 @@ explain.source(reductions.sum_to_shape)
 
 # %%
 progress("05_autograd")
+
+# %% [markdown]
+# **Next:** [Gradient control](../06_gradient_control/06_gradient_control.ipynb)

@@ -462,3 +462,6 @@ explain.source(tk.no_grad.__enter__, tk.no_grad.__exit__, tk.no_grad)
 
 # %%
 progress("06_gradient_control")
+
+# %% [markdown]
+# **Next:** [Higher order](../07_higher_order/07_higher_order.ipynb)

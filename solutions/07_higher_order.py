@@ -286,8 +286,8 @@ viz.landscape(lambda x, y: curved((x, y)), newton_path)
 # ## In tensorkit
 #
 # `jacobian` makes one backward pass for each element of the result: `start` is a gradient of zeros
-# with a single 1 in it. `hessian` works like your function: it is the Jacobian of the gradient. The
-# other names convert tuples.
+# with a single 1 in it. `hessian` does what the exercise `hessian-rows` asks for: it is the Jacobian
+# of the gradient. The other names convert tuples.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
@@ -305,3 +305,6 @@ explain.source(tk.autograd.functional.jacobian, tk.autograd.functional.hessian)
 
 # %%
 progress("07_higher_order")
+
+# %% [markdown]
+# **Next:** [Devices](../08_devices/08_devices.ipynb)

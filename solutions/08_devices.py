@@ -450,3 +450,6 @@ explain.source(tk.register_device, devices.find_backend)
 
 # %%
 progress("08_devices")
+
+# %% [markdown]
+# **Next:** [Training](../09_training/09_training.ipynb)

@@ -748,7 +748,7 @@ viz.memory(bias=bias, saved=saved, cloned=saved.clone())
 # %% [markdown]
 # ## In tensorkit
 #
-# Here are a loss and a step of SGD with your momentum. `cross_entropy` calls the two functions that
+# Here are a loss and a step of SGD with momentum. `cross_entropy` calls the two functions that
 # you used above. `change` gets two arrays: `x` of a parameter and `g` of its gradient. It returns
 # what is subtracted and the new velocity.
 
@@ -758,7 +758,8 @@ from tensorkit import explain
 explain.source(F.cross_entropy, optim.SGD.change)
 
 # %% [markdown]
-# **A question.** Your `momentum_step` begins with a velocity of zeros. Where are these zeros here?
+# **A question.** `momentum_step`, the further exercise, begins with a velocity of zeros. Where are
+# these zeros here?
 #
 # <details><summary>The answer</summary>
 #
@@ -769,3 +770,6 @@ explain.source(F.cross_entropy, optim.SGD.change)
 
 # %%
 progress("09_training")
+
+# %% [markdown]
+# **Next:** [Build your own engine](../10_engine/10_engine.ipynb)

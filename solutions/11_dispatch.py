@@ -519,3 +519,6 @@ explain.source(dispatch_layers._promotion, dispatch_layers._device)
 
 # %%
 progress("11_dispatch")
+
+# %% [markdown]
+# **Next:** [Kernels](../12_kernels/12_kernels.ipynb)

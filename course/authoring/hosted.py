@@ -122,7 +122,10 @@ def write(
 
 
 def copied(notebook: dict[str, Any], wheel: Path, repository: str) -> dict[str, Any]:
-    """A released notebook with the cell that installs a wheel in front of all others."""
+    """A released notebook with the cell that installs a wheel in front of all others.
+
+    Without its last cell's link to the next chapter: a host opens a notebook alone.
+    """
     cell: dict[str, Any] = {
         "cell_type": "code",
         "execution_count": None,
@@ -131,7 +134,8 @@ def copied(notebook: dict[str, Any], wheel: Path, repository: str) -> dict[str, 
         "outputs": [],
         "source": install_cell(notebook["metadata"]["course"]["chapter"], wheel, repository),
     }
-    return {**notebook, "cells": [cell, *notebook["cells"]]}
+    others = [it for it in notebook["cells"] if not "".join(it["source"]).startswith("**Next:**")]
+    return {**notebook, "cells": [cell, *others]}
 
 
 def install_cell(chapter: str, wheel: Path, repository: str) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +46,11 @@ def main() -> None:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     from course.shared import paths
 
+    if find_spec("course.authoring") is None:  # learners' bundles leave out what these verbs run
+        for verb in app.registered_commands:
+            verb.hidden = verb.rich_help_panel == TEACH
+        for group in app.registered_groups:
+            group.hidden = group.rich_help_panel == TEACH
     with suppress(CourseError):  # a verb that needs the course says what is missing
         paths.tell_of_another(paths.course_root())
     try:
@@ -159,8 +165,12 @@ def update(
 
 
 @app.command(rich_help_panel=LEARN)
-def progress() -> None:
-    """Show your points, chapter by chapter."""
+def progress(
+    chapter: Annotated[
+        str | None, typer.Argument(metavar="[CHAPTER]", help="A chapter; by default all of them.")
+    ] = None,
+) -> None:
+    """Show your points: chapter by chapter, or one chapter exercise by exercise."""
     import contextlib
 
     from course.cli import copies
@@ -169,7 +179,7 @@ def progress() -> None:
 
     root = paths.course_root()
     with contextlib.chdir(copies.any_folder(root)):  # the notes lie beside the chapters' folders
-        print(show())
+        print(show(chapter))
 
 
 @app.command(rich_help_panel=LEARN)

@@ -612,6 +612,7 @@ class Pixels(Exercise):
         yield case(_image([[[0, 51, 102], [255, 255, 255]]]), label="two pixels")
         yield case(_image(_photo(draw, draw.integer(2, 3), 2)), label="any photo")
         yield case(_image(_photo(draw, 3, 3)), label="a square photo")
+        yield case(_image(_photo(draw, 2, draw.integer(4, 5))), label="a wide photo")
         wide = _image(_photo(draw, 4, 2))
         yield case(wide[::2], label="every second row of a photo (non-contiguous)")
         yield case(_image(_photo(draw, 1, 1)), label="a single pixel (size 1)")

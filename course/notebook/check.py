@@ -554,8 +554,9 @@ def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
         notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")
     printed = next((trial.mine.printed for trial in tried if trial.mine.printed.strip()), "")
     if printed:
-        first = compare.cut(printed.strip().splitlines()[0], 80)
-        notes.append(f"Your code prints (`{first}`); the check does not read what is printed.")
+        first, *more = printed.strip().splitlines()
+        text = compare.cut(first + " ..." * bool(more), 80).strip()
+        notes.append(f"Your code prints `{text}`; the check does not read what is printed.")
     return notes
 
 

@@ -447,9 +447,10 @@ def no_such_exercise(exercise_id: object, function: str) -> str:
     if type(exercise_id) is not str:
         return f'`{function}` takes the name of an exercise in quotes, as in `{function}("name")`.'
     close = difflib.get_close_matches(exercise_id, list(load()), n=1)
-    mean = f'; did you mean `{function}("{close[0]}")`?' if close else "."
+    mean = f' Did you mean `{function}("{close[0]}")`?' if close else ""
     shown = exercise_id[:60]
-    return f"There is no exercise {shown!r}. Its name stands in the check cell below it{mean}"
+    named = "The cell below an exercise, `check(...)`, has its name."
+    return f"There is no exercise {shown!r}. {named}{mean}"
 
 
 @cache

@@ -57,9 +57,10 @@ def solution(exercise_id: object = None) -> Shown:
     tried = record.attempts(exercise)
     if isinstance(opens, date) or record.has_passed(exercise) or tried >= needed:
         return Shown(f"One way to write `{exercise.name}`:", exercise.solution_source)
+    has_more = record.hints_opened(exercise) < len(exercise.hints)
     return Shown(
         f"The solution opens when the exercise is passed, or after {needed} different attempts; "
-        f'so far {tried}. `hint("{exercise.id}")` may help.'
+        f"so far {tried}." + f' `hint("{exercise.id}")` may help.' * has_more
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from course.notebook.exercise import Exercise, chapters, load
 from course.notebook.report import Report
-from course.shared.errors import CourseError
+from course.shared.paths import chapter_named
 
 FILE = ".course-progress.json"
 
@@ -67,6 +67,11 @@ def note_hint(exercise: Exercise) -> int:
     entry["hints"] = min(entry.get("hints", 0) + 1, len(exercise.hints))
     _write(notes)
     return int(entry["hints"])
+
+
+def hints_opened(exercise: Exercise) -> int:
+    """How many hints the learner has seen."""
+    return int(_read().get(exercise.id, {}).get("hints", 0))
 
 
 def forget(folder: Path, exercise_id: str) -> None:
@@ -135,17 +140,16 @@ def _counted(earned: float, possible: float) -> str:
 def progress(chapter: str | None = None) -> Progress:
     """The points as they stand: chapter by chapter, or for one chapter exercise by exercise.
 
-    chapter: such as "01_tensors". Points are those of the last check of each exercise; what counts
-    is the notebook that is submitted.
+    chapter: its name, number or topic, such as "01_tensors", "01" or "tensors". Points are those of
+    the last check of each exercise; what counts is the notebook that is submitted.
 
     Raises CourseError for a chapter that does not exist.
     """
     if chapter is None:
         every = [(name, list(load(name).values())) for name in chapters()]
         return Progress("Chapter", [_chapter_row(name, own) for name, own in every])
-    if chapter not in chapters():
-        raise CourseError(f"There is no chapter {chapter!r}; there are {', '.join(chapters())}.")
-    return Progress("Exercise", [_exercise_row(exercise) for exercise in load(chapter).values()])
+    name = chapter_named(str(chapter), list(chapters()))
+    return Progress("Exercise", [_exercise_row(exercise) for exercise in load(name).values()])
 
 
 def _chapter_row(name: str, own: list[Exercise]) -> tuple[str, float, float, str]:

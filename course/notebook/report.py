@@ -142,7 +142,7 @@ _SIGN_PASSED = (
     f'<span style="{_PILL} solid #2e8555; background: #2e8555; color: #fff">✓ Passed</span>'
 )
 _SIGN_FAILED = f'<span style="{_PILL} dashed #d1602e">✗ Not yet</span>'
-_TABLE = "border-collapse: collapse; margin: 0; min-width: min(30em, 100%); text-align: left"
+_TABLE = "border-collapse: collapse; margin: 0; min-width: min(52em, 100%); text-align: left"
 _CAPTION = "caption-side: top; text-align: left; font-weight: bold; color: inherit; padding: 4px 0"
 _TEXT = "font-weight: normal; max-width: 46em; margin: 4px 0; text-align: left; white-space: normal"
 _CELL = f"text-align: left; vertical-align: top; padding: 3px 12px 3px 0; border-top: {_LINE}"

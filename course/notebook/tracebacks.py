@@ -6,6 +6,8 @@ library's code above the sentence hide both. `%tb` shows them.
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
 import sys
 from pathlib import Path
@@ -44,6 +46,11 @@ def _show(
     if issubclass(kind, SyntaxError):  # IPython shows the line that Python could not read
         shell.showtraceback(running_compiled_code=_has_begun_to_run(trace))
         return
+    if isinstance(error, AttributeError) and "has no attribute" in str(error):
+        # Python's own traceback ends with this question, and IPython's does not
+        with contextlib.suppress(Exception):  # a learner's own `__dir__` may raise
+            for name in difflib.get_close_matches(str(error.name), dir(error.obj), n=1):
+                error.add_note(f"Did you mean: '{name}'?")
     head, own = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
     short = TracebackType(own, head.tb_frame, head.tb_lasti, head.tb_lineno) if own else trace
     shell.showtraceback((kind, error, short), tb_offset, running_compiled_code=True)

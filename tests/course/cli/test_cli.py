@@ -92,6 +92,18 @@ def test_a_module_that_learners_lack_is_one_sentence(
     assert "`course demo` is for authors" in capsys.readouterr().err
 
 
+def test_a_bundles_help_lists_the_verbs_that_a_bundle_has(environment: Mapping[str, str]) -> None:
+    program = (
+        "import sys; from course.cli import commands; sys.argv[1:] = ['--help']; "
+        "commands.find_spec = lambda module: None; commands.main()"
+    )
+    listed = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert "Learn" in listed
+    assert commands.TEACH not in listed
+
+
 def test_a_folder_that_cannot_be_written_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,3 +144,4 @@ def test_progress_is_a_line_for_each_chapter_and_needs_a_copy(
     monkeypatch.undo()
     monkeypatch.setenv("COURSE_ROOT", str(course))
     assert "exercises done" in _run("progress")
+    assert "not started" in _run("progress", "01")

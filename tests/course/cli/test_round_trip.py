@@ -126,7 +126,7 @@ def test_feedback_says_what_the_troubles_are(rehearsal: Rehearsal) -> None:
     assert "not started (0 of" in page
     # the right answer was noisy, and kept its points
     assert "Python warned while your code ran: UserWarning: I am not sure about this" in page
-    assert 'Your code prints (<code style="white-space: nowrap">debugging</code>)' in page
+    assert 'Your code prints <code style="white-space: nowrap">debugging</code>;' in page
 
 
 def test_what_is_released_is_what_is_committed(rehearsal: Rehearsal) -> None:

@@ -21,6 +21,10 @@ def text_of(chapter: str) -> str:
     return (SOLUTIONS / f"{chapter}.py").read_text(encoding="utf-8")
 
 
+def title_of(chapter: str) -> str:
+    return re.findall(r"^# # (.*)$", text_of(chapter), re.MULTILINE)[0]
+
+
 @pytest.mark.parametrize("chapter", chapters())
 def test_the_text_has_the_exercises_in_the_order_of_their_definitions(chapter):
     marked = re.findall(r'^# %% exercise="(.*)"$', text_of(chapter), re.MULTILINE)
@@ -45,12 +49,15 @@ def test_a_chapter_ends_with_one_page_what_is_said_elsewhere_and_the_library(cha
     if "Elsewhere" not in headings:  # nothing to put right
         end.remove("Elsewhere")
     assert headings[-len(end) :] == end or (chapter == SHIPPED[0] and headings[-1] == end[1])
-    assert text_of(chapter).rstrip().endswith(f'progress("{chapter}")')
+    next_one = SHIPPED[SHIPPED.index(chapter) + 1 :][:1]
+    links = [f"# **Next:** [{title_of(name)}](../{name}/{name}.ipynb)\n" for name in next_one]
+    last = "\n# %% [markdown]\n".join([f'# %%\nprogress("{chapter}")\n', *links])
+    assert text_of(chapter).endswith(last)
 
 
 @pytest.mark.parametrize("chapter", SHIPPED[1:])
 def test_the_lines_of_the_library_that_a_chapter_shows_exist_and_are_few(chapter):
-    _, shown, question, _ = sections_of(chapter)["In tensorkit"]
+    _, shown, question, *_ = sections_of(chapter)["In tensorkit"]
     assert shown.marks == {"role": "show", "tags": ["nbval-ignore-output"]}
     known = {"tk": tensorkit, "F": functional, "optim": tensorkit.optim}
     *imports, last = ast.parse(shown.source).body

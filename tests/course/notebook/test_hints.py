@@ -43,7 +43,7 @@ def test_hints_unfold_one_at_a_time():
 def test_an_unknown_exercise_gives_a_sentence():
     assert "There is no exercise 'nope'" in repr(hint("nope"))
     assert "takes the name of an exercise in quotes" in repr(solution(3))
-    assert 'did you mean `hint("sample-strides")`' in repr(hint("sample-stride"))
+    assert 'Did you mean `hint("sample-strides")`' in repr(hint("sample-stride"))
 
 
 def test_the_last_core_exercise_says_once_that_the_chapter_is_finished():
@@ -70,6 +70,10 @@ def test_the_solution_opens_after_three_different_attempts():
     note(sample.bytes_apart, "one")
     note(sample.bytes_apart, "two")
     assert "so far 2" in repr(solution("sample-strides"))
+    assert "may help" in repr(solution("sample-strides"))
+    for _ in STRIDES.hints:
+        hint("sample-strides")
+    assert "may help" not in repr(solution("sample-strides"))
     note(sample.from_the_left, "three")
     assert "strides.insert(0, step)" in repr(solution("sample-strides"))
 
@@ -137,6 +141,11 @@ def test_nothing_is_written_while_graded_or_built(tmp_path, monkeypatch, variabl
     monkeypatch.setenv(variable, "1")
     note(sample.strides_of, "right")
     assert not (tmp_path / record.FILE).exists()
+
+
+@pytest.mark.parametrize("name", ["01_tensors", "01", "1", "tensors"])
+def test_progress_takes_every_name_of_a_chapter(name):
+    assert len(progress(name).rows) == len(load("01_tensors"))
 
 
 def test_progress_is_a_table_of_chapters():

@@ -79,6 +79,15 @@ def test_a_syntax_error_that_a_running_cell_meets_is_shown_with_its_call() -> No
     assert "SyntaxError: invalid syntax" in text
 
 
+@pytest.mark.parametrize(
+    ("source", "name"), [("tk.zeors(3)", "zeros"), ("tk.ones(3).reshap(3, 1)", "reshape")]
+)
+def test_a_name_with_a_typing_error_is_answered_with_the_nearest_one(
+    source: str, name: str
+) -> None:
+    assert f"Did you mean: '{name}'?" in printed(BEGIN, source)
+
+
 def test_a_handler_of_the_learners_own_stays() -> None:
     own = "get_ipython().set_custom_exc((KeyError,), lambda *args, **options: print('mine'))"
     assert printed(own, BEGIN, "{}['a']") == "mine\n"
