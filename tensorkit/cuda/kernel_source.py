@@ -100,8 +100,9 @@ class Source:
             tree: Any = ast.parse("\n".join(self.lines))
         except (OSError, TypeError, SyntaxError, IndexError):
             first = f"The text of kernel {self.name} is not found"
-            repair = "def it in a cell of a notebook or in a file, with @cuda.kernel above"
-            raise KernelError(first, repair=repair) from None
+            raise KernelError(
+                first, repair="@cuda.kernel above a def in a cell or a file"
+            ) from None
         self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
         nodes: list[Any] = [*ast.walk(self.tree)]
         names = [it for it in nodes if isinstance(it, ast.Name)]
@@ -230,8 +231,7 @@ class _Walk(ast.NodeTransformer):
     def changed(self, node: Any) -> Any:
         """The function, as a generator."""
         if len(node.args.args) < len([*ast.iter_child_nodes(node.args)]):
-            repair = f"def {self.source.name}(x, out, n):"
-            self.refuse(node, "its parameters have no defaults and no *", repair)
+            self.refuse(node, "its parameters have no defaults and no *", "def kernel(x, out, n):")
         self.body, shared = node.body, self.source.shared
         begin = 0 if ast.get_docstring(node) is None else 1
         statements = [self.visit(it) for it in node.body[begin:]]
@@ -239,17 +239,19 @@ class _Walk(ast.NodeTransformer):
             what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
             self.refuse(node, what, "a smaller tile")
         names = *shared, *(f"_{it.name}" for it in POSITIONS)
+        node.args.args = [ast.arg(it) for it in self.source.parameters]  # without annotations
         node.args.kwonlyargs = [ast.arg(it) for it in names]
         node.args.kw_defaults = [None] * len(names)
         node.body = [*statements, ast.Expr(ast.Yield(ast.Constant(0)))]
-        node.decorator_list = []
+        node.decorator_list, node.returns = [], None
         return ast.fix_missing_locations(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         target, value = node.targets[0], node.value
         if self.calls(value, shared) and isinstance(value, ast.Call):
-            return self._shared(node, ast.unparse(target), value)
-        if self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
+            return self._shared(node, value)
+        is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
+        if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
             names = ast.Tuple([self._target(it) for it in _parts(target)], ast.Store())
             return ast.Assign([names], ast.Tuple([_index("x"), _index("y")], ast.Load()))
         if len(node.targets) > 1 or isinstance(target, ast.Tuple):
@@ -267,6 +269,8 @@ class _Walk(ast.NodeTransformer):
     def _target(self, node: Any) -> Any:
         """A name that may be assigned."""
         text = ast.unparse(node)
+        if not isinstance(node, ast.Name):
+            self.refuse(node, f"{text} is no name of this kernel's", "own = ...")
         if text in (*self.source.parameters, *self.source.shared):
             self.refuse(node, f"{text} keeps its value", f"another name: own_{text} = ...")
         return node
@@ -274,16 +278,17 @@ class _Walk(ast.NodeTransformer):
     def _store(self, target: Any, value: Any) -> Any:
         return ast.Expr(self._access("store", STORE, target, value))
 
-    def _shared(self, node: Any, name: str, call: ast.Call) -> Any:
+    def _shared(self, node: ast.Assign, call: ast.Call) -> Any:
         try:
-            shape = eval(ast.unparse(call.args[0]), dict(self.source.known))
-            shape, dtype = shape if type(shape) is tuple else (shape,), self.value(call.args[1])
+            found, dtype = call.args
+            shape = eval(ast.unparse(found), dict(self.source.known))
+            shape = shape if type(shape) is tuple else (shape,)
             is_fine = len(shape) in (1, 2) and all(type(it) is int and it > 0 for it in shape)
-            self._target(node.targets[0])
-            self.source.shared[name] = shape, dtype.numpy
-        except (AttributeError, IndexError, NameError, TypeError, ValueError):
+            (target,) = node.targets
+            self.source.shared[self._target(target).id] = shape, self.value(dtype).numpy
+        except (AttributeError, NameError, TypeError, ValueError):
             is_fine = False
-        if not is_fine or node not in self.body or call.args[2:] or call.keywords:
+        if not is_fine or node not in self.body or call.keywords:
             self.refuse(node, "shared() has constant sizes, a dtype, and no if or loop", _SHARED)
         return ast.Pass()
 
@@ -292,16 +297,15 @@ class _Walk(ast.NodeTransformer):
         if text.endswith("()") and self.calls(node.value, syncthreads):
             return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
         if not isinstance(node.value, ast.Call) and text != "...":
-            what = "this line computes a value and keeps it nowhere"
-            self.refuse(node, what, f"out[i] = {text}")
+            self.refuse(node, "a value is computed and kept nowhere", f"out[i] = {text}")
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> Any:
-        if not self.calls(node.iter, range) or not isinstance(node.target, ast.Name):
+        loop: Any = node.iter
+        if not self.calls(loop, range) or loop.keywords or not isinstance(node.target, ast.Name):
             self.refuse(node, "a loop goes over a range", "for j in range(n):")
         self._target(node.target)
-        arguments: Any = node.iter
-        arguments.args = [self.visit(it) for it in arguments.args]
+        loop.args = [self.visit(it) for it in loop.args]
         node.body = [self.visit(it) for it in node.body]
         return node
 
@@ -313,16 +317,16 @@ class _Walk(ast.NodeTransformer):
     def _access(self, method: str, kind: int, node: Any, *value: Any) -> Any:
         name, index = ast.unparse(node.value), [self.visit(it) for it in _parts(node.slice)]
         if name not in (*self.source.arrays, *self.source.shared):
-            what = f"{name} is no tensor among the arguments and no shared array"
-            self.refuse(node, what, "x[i] of an argument x")
+            self.refuse(
+                node, f"{name} is no argument and no shared array", "x[i], of a parameter x"
+            )
         self.source.sites.append(Site(node.lineno, name, kind))
         site = ast.Constant(len(self.source.sites) - 1)
         return ast.Call(_expression(f"{name}.{method}"), [site, *value, *index], [])
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) > 1:
-            a, b, c = map(ast.unparse, (node.left, *node.comparators[:2]))
-            self.refuse(node, "one comparison at a time", f"{a} <= {b} and {b} < {c}")
+            self.refuse(node, "one comparison at a time", "0 <= i and i < n")
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> Any:
@@ -339,8 +343,7 @@ class _Walk(ast.NodeTransformer):
     def visit_Name(self, node: Any) -> Any:
         text, value = ast.unparse(node), self.value(node)
         if text in (*self.source.arrays, *self.source.shared):
-            what = f"{text} is an array, and a thread works on its elements"
-            self.refuse(node, what, f"{text}[i]")
+            self.refuse(node, f"{text} is an array; a thread works on elements", f"{text}[i]")
         if isinstance(value, Word):
             self.refuse(node, f"cuda.{value.name} stands here without its use", value.example)
         if type(value) in (int, float, bool):
@@ -363,8 +366,7 @@ class _Walk(ast.NodeTransformer):
         if name == self.source.name:
             self.refuse(node, "a kernel does not call itself", "while i < n:")
         if function is print:
-            repair = "out[i] = value, and print(out) after the launch"
-            self.refuse(node, "a thread cannot print", repair)
+            self.refuse(node, "a thread cannot print", "print(out) after the launch")
         if not callable(function) or function not in _FUNCTIONS or node.keywords:
             self.refuse(node, f"{name}() is no function that both devices have", _KNOWN)
         node.args = [self.visit(it) for it in node.args]

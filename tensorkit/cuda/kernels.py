@@ -97,8 +97,7 @@ class Kernel:
         self._refuse_sizes(TypeError, "the numbers of blocks and threads are missing")
 
     def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
-        call = f"{self.__name__}[blocks, threads]({', '.join(self.source.parameters)})"
-        repair = f"{call}, with blocks = -(-n // threads) for n elements"
+        repair = f"{self.__name__}[-(-n // 256), 256]({', '.join(self.source.parameters)})"
         _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
 
     def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
@@ -107,8 +106,7 @@ class Kernel:
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
         if source.gaps:
-            repair = "what the comment beside ... asks for, in its place"
-            source.refuse(source.gaps[0], "a gap is still open", repair)
+            source.refuse(source.gaps[0], "a gap is still open", "what its comment asks for")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)

@@ -87,10 +87,9 @@ def sentences(routes: list[Route]) -> list[str]:
     """The routes in words."""
     lines = []
     for route in routes:
-        lines += [f"{route.operation}:"] if len(routes) > 1 else []
-        lines += [
-            f"{it.name}: {'' if it.is_passed else 'skipped, '}{it.reason}" for it in route.layers
-        ]
+        lines += [f"{route.operation}:"] * (len(routes) > 1)
+        ways = [(it.name, "" if it.is_passed else "skipped, ", it.reason) for it in route.layers]
+        lines += [f"{name}: {skipped}{reason}" for name, skipped, reason in ways]
         lines.append(f"kernel: {route.end}")
     return lines
 
@@ -163,12 +162,9 @@ def _device(trace: Trace) -> Layer:
 
 def _kernel(trace: Trace) -> str:
     definition = getattr(trace.operation, "definition", None)
-    kernel = unwrap(trace.kernel)
-    name = getattr(kernel, "__name__", repr(kernel))
+    name = getattr(unwrap(trace.kernel), "__name__", repr(trace.kernel))
     if definition is None or trace.kernel is not definition.forward:
         return f"{name}(), registered by you"
     library = trace.device.backend.xp.__name__
-    module = definition.forward.__module__
-    return (
-        f"{library}.{definition.ufunc}" if definition.ufunc else f"{name}() of {module}, {library}"
-    )
+    of_module = f"{name}() of {definition.forward.__module__}, {library}"
+    return f"{library}.{definition.ufunc}" if definition.ufunc else of_module

@@ -85,7 +85,7 @@ REFUSED = {
     "print(x[0])": "a thread cannot print",
     "values = [0, 1]": "a thread has no lists",
     "values = [j for j in range(3)]": "a thread has no lists",
-    "total = OUTSIDE[0]": "OUTSIDE is no tensor among the arguments",
+    "total = OUTSIDE[0]": "OUTSIDE is no argument and no shared array",
     "total = OUTSIDE": "OUTSIDE is no number and no argument",
     "total = ARRAY.x": "ARRAY.x is no number and no argument",
     "k[1, 1](x, out, n)": "no function that both devices have",
@@ -95,10 +95,11 @@ REFUSED = {
     "total = x[0:2]": "a thread works on single elements",
     "if 0 < n < 3: out[0] = 1.0": "one comparison at a time",
     "for value in x: out[0] = value": "a loop goes over a range",
+    "for j in range(stop=3): out[0] = 1.0": "a loop goes over a range",
     "a = b = 0.0": "one name is assigned at a time",
     "a, b = 0.0, 1.0": "one name is assigned at a time",
     "n = 3": "n keeps its value",
-    "x[0]": "computes a value and keeps it nowhere",
+    "x[0]": "a value is computed and kept nowhere",
     "total: float = 0.0": "no annotations",
     "text = 'a'": "a kernel computes with numbers",
     "y = x": "x is an array",
@@ -107,6 +108,10 @@ REFUSED = {
     "import math": "`import` is not understood",
     "with cuda.simulate(): out[0] = 1.0": "`with` is not understood",
     "i = cuda.grid(3)": "cuda.grid is not used like this",
+    "i = cuda.grid(2)": "cuda.grid is not used like this",
+    "i, j, m = cuda.grid(2)": "one name is assigned at a time",
+    "cuda.seen = 1.0": "cuda.seen is no name of this kernel's",
+    "s = t = cuda.shared(8, tk.float32)": "constant sizes",
     "i = cuda.threadIdx": "stands here without its use",
     "i = cuda.threadIdx.z": "is no number and no argument",
     "s = cuda.shared(n, tk.float32)": "constant sizes",
@@ -140,6 +145,13 @@ def test_what_stands_in_two_lines_is_refused_too(line):
     end = "    break" if "while" in line else "    out[0] = 1.0\n    except ValueError: pass"
     with pytest.raises(KernelError, match=r"catches no exceptions|`break` is not"):
         body(line, end)
+
+
+def test_parameters_may_have_annotations(device):
+    k = body("out[0] = n", parameters="out: 'a tensor', n: int")
+    out = tk.zeros(1, dtype=tk.int32, device=device)
+    k[1, 1](out, 3)
+    assert out.item() == 3
 
 
 def test_parameters_are_plain():
