@@ -133,9 +133,22 @@ def _others(folder: Path, chapter: str) -> list[int]:
 
 
 def left_out(root: Path, chapter: str) -> list[str]:
-    """A sentence for each folder of a submission that is not graded."""
-    found = ((folder, why_not(folder, chapter)) for folder in folders(root, chapter))
+    """A sentence for each folder of a submission, and each file beside them, that is not graded."""
+    found = [(folder, why_not(folder, chapter)) for folder in folders(root, chapter)]
+    place = f"it belongs into course/submitted/LEARNER/{chapter}/"
+    found += [(file, place) for file in _misplaced(root / "course" / "submitted", chapter)]
     return [f"{ascii(path.name)[:150]} is not graded: {why}." for path, why in found if why]
+
+
+def _misplaced(submitted: Path, chapter: str) -> list[Path]:
+    """Notebooks and archives that lie beside the folders of submissions."""
+    beside = [*submitted.glob("*"), *submitted.glob("*/*")]
+    return [
+        path
+        for path in sorted(beside)
+        if path.suffix.lower() in (".ipynb", ".zip")
+        or (path.name == chapter and path.parent != submitted and not _is_there(path))
+    ]
 
 
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
@@ -217,7 +230,8 @@ def grade(
     agreement.check_definitions(source)
     found = submissions(root, chapter, learners)
     if not found:
-        raise CourseError(f"There is no submission of {chapter} in {root / 'course/submitted'}.")
+        sentence = f"There is no submission of {chapter} in {root / 'course/submitted'}."
+        raise CourseError("\n".join([sentence, *left_out(root, chapter)]))
     secret = secret_of(root)
 
     with contextlib.ExitStack() as stack:

@@ -65,7 +65,7 @@ class Warm:
         self.folder.chmod(0o755)
         self._number = number
         self.waited = 0.0
-        """Seconds in which its processes, and itself when it was started, let wait."""
+        """Seconds in which its processes let wait, and those of their beginning and their end."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
@@ -341,8 +341,10 @@ class Session:
         with contextlib.suppress(OSError):
             # a process that is dead already keeps its number until the warm one looks at it
             os.kill(self.pid, signal.SIGKILL)
+        begun = time.monotonic()
         status = self.warm.ended(self.pid)
         remove(self.home)
+        self.warm.waited += time.monotonic() - begun  # for a disk: no learner's time goes on
         return status
 
 

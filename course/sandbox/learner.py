@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -38,7 +39,7 @@ from course.shared.errors import TimeLimit
 Reply = tuple[Message, list[Any]]
 
 _MISSING = object()
-PRINTED_LIMIT, MOST_RECORDS = 2000, 10_000
+PRINTED_LIMIT, MOST_RECORDS, LONGEST_PATH = 2000, 10_000, 1000
 
 
 class Learner:
@@ -46,6 +47,7 @@ class Learner:
 
     def __init__(self, wire: Wire, shell: Shell) -> None:
         self.wire, self.shell = wire, shell
+        self.home = Path.cwd()
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
@@ -85,7 +87,15 @@ class Learner:
     def _run_cell(self, source: str, seconds: float) -> Message:
         begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU
         ran = self.shell.run(source, seconds)
+        self._leave_unusable_folder()
         return {**vars(ran), "cpu": time.thread_time() - begun}
+
+    def _leave_unusable_folder(self) -> None:
+        """Leave a working directory that is gone, or so deep that each check takes long to ask."""
+        with contextlib.suppress(OSError):
+            if len(os.getcwd()) < LONGEST_PATH:  # noqa: PTH109  # Path.cwd() does more
+                return
+        os.chdir(self.home)
 
     def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.drawn = self.drawn or random_state()

@@ -23,9 +23,9 @@ pytestmark = [
 
 @pytest.fixture
 def graded(school: School, source: Source) -> School:
-    """Ada and bob give 0, cem gives 1, dan is right."""
+    """Ada and bob give 0, cem gives the picture as it is, dan is right."""
     klass = Class(None, source)  # type: ignore[arg-type]
-    for name, value in (("ada", "0"), ("bob", "0"), ("cem", "1")):
+    for name, value in (("ada", "0"), ("bob", "0"), ("cem", "pixels[0]")):
         notebook = klass.honest()
         cell_of(notebook, "pixels")["source"] = f"def to_unit_range(*pixels):\n    return {value}"
         school.submit(name, json.dumps(notebook).encode())

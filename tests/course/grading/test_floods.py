@@ -34,6 +34,7 @@ FLOODS = {
     "disk": "n = 0\nwhile True:\n    open(f'f{n}', 'wb').write(b'x' * 4_000_000); n += 1",
     "many files": "n = 0\nwhile True:\n    open(f'f{n}', 'w').close(); n += 1",
     "deep folders": "import os\nwhile True: os.mkdir('d'); os.chdir('d')",
+    "a folder that is gone": "import os\nos.mkdir('d'); os.chdir('d'); os.rmdir('../d')",
     "a fork bomb": "import os\nwhile True: os.fork()",
     "threads": (
         "import threading, time\n"

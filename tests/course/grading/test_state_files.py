@@ -169,3 +169,17 @@ def test_names_that_are_not_ascii_are_graded_under_the_locale_c(
     )
     assert done.returncode == 0, done.stderr
     assert school.scores() == {"zoë": PIXELS}
+
+
+def test_a_notebook_that_lies_beside_the_folders_is_named(school: School, half: bytes) -> None:
+    folder = school.submit("bob", half)
+    for path in (folder.parent / "ada.ipynb", folder.parents[1] / "cem.ZIP"):
+        path.write_bytes(half)
+    (folder.parents[1] / "dan").mkdir()
+    (folder.parents[1] / "dan" / CHAPTER).write_bytes(half)
+    named = batch.left_out(school.root, CHAPTER)
+    assert [it.split()[0] for it in named] == ["'ada.ipynb'", "'cem.ZIP'", f"'{CHAPTER}'"]
+    assert all(it.endswith(f"it belongs into course/submitted/LEARNER/{CHAPTER}/.") for it in named)
+    shutil.rmtree(folder)
+    with pytest.raises(CourseError, match=r"There is no submission of .*\n'ada\.ipynb' is not"):
+        grade(school)
