@@ -29,6 +29,7 @@ from sqlalchemy import bindparam, func, insert, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
+from course.grading import agreement
 from course.shared.errors import CourseError
 
 _STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
@@ -53,7 +54,7 @@ class ChapterEntries:
             self.close()
             raise CourseError(
                 f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet: "
-                f"nbgrader generate_assignment {chapter} --force"
+                f"{agreement.generate(chapter)}"
             ) from None
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
         self._notebooks = {each.id for each in assignment.notebooks}

@@ -71,6 +71,16 @@ def test_a_cluster_gives_the_points_that_this_machine_gives(
     assert scores == school.scores() == {it.learner: it.score for it in here}
 
 
+def test_a_worker_with_other_exercises_grades_nobody(
+    workers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # here `course.exercises` is another folder than the worker's: its points would be others
+    (tmp_path / "ch01_tensors.py").write_text("", encoding="utf-8")
+    monkeypatch.setattr(cluster.exercises, "__path__", [str(tmp_path)])
+    with pytest.raises(CourseError, match=r"'exercises': .*this machine .* install the same"):
+        cluster.Cluster(workers.scheduler_address)
+
+
 def test_what_kills_workers_is_ungraded_and_the_others_are_graded(
     source: Source, workers: Any, monkeypatch: pytest.MonkeyPatch, honest: bytes
 ) -> None:
