@@ -519,13 +519,13 @@ viz.graph(x * w + x)
 # | `lambda g: (g * other, g * self)` | `mul.grad(input=..., other=...)`, one for each input |
 # | `max(arrived, key=...)` | `heappop(waiting)`: a heap gives the youngest node without a search |
 # | `arrived[source] + part` | `have + value` in `_sum` |
-# | `part.unbroadcast(shape)` | `sum_to_shape` in `_summed_and_cast` |
+# | `part.unbroadcast(shape)` | `sum_to_shape` in `_unbroadcast_and_cast` |
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
 from tensorkit.autograd.engine import _Run
 
-explain.source(tk.mul, _Run._sum, _Run._summed_and_cast)
+explain.source(tk.mul, _Run._sum, _Run._unbroadcast_and_cast)
 
 # %% [markdown]
 # **A question.** The second gradient is not added into the first: in `_sum`, `have + value` makes a

@@ -134,7 +134,9 @@ def copied(notebook: dict[str, Any], wheel: Path, repository: str) -> dict[str, 
         "outputs": [],
         "source": install_cell(notebook["metadata"]["course"]["chapter"], wheel, repository),
     }
-    others = [it for it in notebook["cells"] if not "".join(it["source"]).startswith("**Next:**")]
+    others = [
+        each for each in notebook["cells"] if not "".join(each["source"]).startswith("**Next:**")
+    ]
     return {**notebook, "cells": [cell, *others]}
 
 

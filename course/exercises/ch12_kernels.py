@@ -17,7 +17,7 @@ import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.rules import LAUNCH, Rule
 from tensorkit import cuda
-from tensorkit.cuda.kernel_log import Counts
+from tensorkit.cuda import Counts
 from tensorkit.errors import KernelError
 
 Size = int | tuple[int, int]

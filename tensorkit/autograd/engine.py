@@ -272,7 +272,7 @@ class _Run:
                     or value.dtype is not model.dtype
                     or value.shape != model.shape
                 ):
-                    value = self._as_needed(value, model)
+                    value = self._unbroadcast_and_cast(value, model)
                 have = pending.get(edge)
                 if have is None:  # it is kept as it is: others may hold it
                     pending[edge] = value
@@ -302,7 +302,7 @@ class _Run:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
 
-    def _as_needed(self, value: Any, model: Any) -> Any:
+    def _unbroadcast_and_cast(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
         if not (self.create_graph or is_array(value)):
             value = np.asarray(value)

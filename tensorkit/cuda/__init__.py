@@ -243,8 +243,8 @@ manual_seed_all = manual_seed
 # Kernels written in Python: imported when somebody asks for them
 
 _OF_KERNELS = (
-    "kernel Kernel Launch profile grid threadIdx blockIdx blockDim gridDim syncthreads shared "
-    "atomic_add"
+    "kernel Kernel Launch Counts profile grid threadIdx blockIdx blockDim gridDim syncthreads "
+    "shared atomic_add"
 )
 
 
