@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,10 @@ def test_grading_does_not_see_the_cell(named: Path, chapter: str) -> None:
     copy, release = (
         paths.notebook_in(folder, chapter).read_bytes() for folder in (named, paths.notebooks(ROOT))
     )
-    assert matching.repair(copy, source) == matching.repair(release, source)
+    expected = matching.repair(release, source)
+    # the link to the next chapter is not in the copy
+    cells = [cell for cell in expected.cells if not cell["source"].startswith("**Next:**")]
+    assert matching.repair(copy, source) == replace(expected, cells=cells)
 
 
 def test_grading_does_not_see_it_in_a_notebook_that_lost_its_ids(named: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: P
     cells = read(checkout / "solutions" / "00_start.py")
     at = next(n for n, cell in enumerate(cells) if cell.marks.get("exercise") == "second-step")
     after = [cell.source for cell in cells[at + 1 :]]
-    assert after[-1] == 'progress("00_start")'
+    assert after[-2] == 'progress("00_start")'
     assert not any(cell.marks.get("exercise") for cell in cells[at + 1 :])
     tests = (checkout / "tests/course/exercises/test_ch00_start.py").read_text("utf-8")
     compile(tests, "tests", "exec")

@@ -144,7 +144,7 @@ def test_check_reads_the_answer_from_the_callers_namespace():
 def test_an_unknown_id_suggests_the_nearest():
     report = checked("sample-stride")
     assert report.status == "unknown"
-    assert 'did you mean `check("sample-strides")`' in report.message
+    assert 'Did you mean `check("sample-strides")`?' in report.message
     assert repr(report) == "0.0"
 
 
