@@ -32,6 +32,7 @@ import numpy as np
 from tensorkit import base, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view, written
+from tensorkit.autograd.node import INFERENCE
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of
@@ -302,7 +303,8 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
         try:
             a, node = input._array, input._node
             is_dense = a.flags.c_contiguous or a.flags.f_contiguous
-            if not options and is_dense and (node is None or not state.grad):
+            is_untracked = node is None or (not state.grad and node is not INFERENCE)
+            if not options and is_dense and is_untracked:
                 if other.__class__ is float:
                     table = known[a.dtype.char]
                     b = table.get(other)

@@ -70,8 +70,8 @@ class Trace:
         self.operation, self.tensors, self.modes = operation, tensors, state.modes
         if state.trace is None:
             return
-        # a part of another call: that one has no result yet
-        self.is_part = any(it.result is None and it.modes == self.modes for it in state.trace)
+        # a part of another call, which has no result yet
+        self.is_part = any(trace.result is None for trace in state.trace)
         state.trace.append(self)
 
 

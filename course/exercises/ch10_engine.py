@@ -2169,7 +2169,8 @@ class ForwardSlopes(Exercise):
         }
         yield case(slopes, ["x", "w", "y", "z"], "x", label="two ways")
         yield case(slopes, ["w", "x", "y", "z"], "w", label="the other leaf")
-        more = {**slopes, "v": {}, "u": {"z": 0.5, "y": -2.0}, "c": {"v": 3.0}}
+        more = {"u": {"z": 0.5, "y": -2.0}, "c": {"v": 3.0}, "v": {}}
+        more |= {node: slopes[node] for node in "zywx"}  # `order` alone has the inputs first
         yield case(more, ["x", "w", "v", "c", "y", "z", "u"], "x", label="three ways")
         yield case({"x": {}}, ["x"], "x", label="a leaf alone (size 1)")
         chain: dict[str, dict[str, float]] = {"n0": {}}

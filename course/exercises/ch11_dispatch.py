@@ -414,6 +414,8 @@ class PromotionLayer(Exercise):
         yield case(some(tk.float32), some(tk.int64), label="floats and whole numbers")
         yield case(some(tk.bool), some(tk.int32), label="bool and whole numbers")
         yield case(some(tk.int64), some(tk.int32), label="two sizes of whole numbers (int)")
+        matrix = some(tk.float32, 4).reshape(2, 2)
+        yield case(matrix, some(tk.float64, 2), label="a float32 matrix and a float64 vector")
         yield case(some(tk.float32), one(tk.float64), label="float32 and one float64 number (0-d)")
         yield case(one(tk.int64), some(tk.int32), label="one int64 number and int32 (0-d)")
         yield case(some(tk.bool), one(tk.int64), label="bool and one whole number (0-d)")
@@ -1069,7 +1071,7 @@ class CountCost(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         n, k, m = draw.distinct(3, 4, 40)
         yield case("add", [(n, k), (n, k)], (n, k), label="element by element")
-        yield case("multiply", [(n, k), (k,)], (n, k), label="broadcast")
+        yield case("multiply", [(n, 1), (k,)], (n, k), label="broadcast")
         yield case("exp", [(n, m)], (n, m), label="one argument")
         yield case("where", [(n,), (n,), ()], (n,), label="three arguments, one a number (0-d)")
         yield case("matmul", [(n, k), (k, m)], (n, m), label="a product of matrices")

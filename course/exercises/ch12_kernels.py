@@ -1315,6 +1315,7 @@ class SoftmaxRows(KernelExercise):
         yield some(1, 9, "one row")
         yield some(3, 7, "large numbers", 100.0)
         yield some(2, 5, "very large numbers", 1000.0)
+        yield some(2, 6, "numbers far below 0", -1000.0)
         apart = tk.tensor(draw.floats(42, -2, 2)).reshape(6, 7)
         apart[range(6), range(1, 7)] += 1000
         yield case(6, 4, apart, _unfilled(6, 7), 7, label="one large number in each row")
@@ -1449,6 +1450,7 @@ class ExclusiveScan(KernelExercise):
             _only_the_neighbour,
             "This is the element before, not the sum of all before. Add in rounds with `step` = 1, "
             "2, 4, 8.",
+            r"- 1\b",
         ),
     }
 

@@ -103,7 +103,7 @@ def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Ro
         found = [
             _route(trace, state.trace[at + 1 :])
             for at, trace in enumerate(state.trace)
-            if trace.modes == state.modes and not trace.is_part
+            if not trace.is_part
         ]
     finally:
         state.trace = before

@@ -225,6 +225,16 @@ def test_what_is_explained_is_what_ran(device, dtype, grad, n_modes):
         assert not ran
 
 
+def test_a_mode_that_the_explained_function_turns_on_is_a_layer_of_its_calls():
+    def logged(x):
+        with Log():
+            return x.mul(x).sum()
+
+    routes = explain.dispatch(logged, tk.ones(3)).routes
+    assert [route.operation for route in routes] == ["mul", "sum"]
+    assert all({layer.name: layer.is_passed for layer in route.layers}["modes"] for route in routes)
+
+
 def test_a_mode_that_answers_by_itself_ends_in_no_kernel():
     class Cache(tk.utils.DispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

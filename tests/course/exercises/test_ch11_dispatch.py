@@ -243,6 +243,23 @@ RIGHT = [
 ]
 
 
+LAYERS = {
+    "b * b": "cpu",
+    "a * b": "autograd cpu",
+    "b * n": "promotion cpu",
+    "no_grad(mul)(a, b)": "cpu",
+    "no_grad(mul)(a, n)": "promotion cpu",
+    "logged(mul)(b, b)": "modes cpu",
+    "logged(mul)(a, n)": "autograd modes promotion cpu",
+    "c * c": "cuda",
+    "c * two": "promotion cuda",
+}
+
+
+def test_the_layers_are_those_that_the_chapter_teaches():
+    assert judge(load()["which-layers"], LAYERS, seconds=20).status == "passed"
+
+
 def test_the_promotion_that_is_taught_is_the_librarys():
     dtypes = [tk.bool, tk.int32, tk.int64, tk.float16, tk.float32, tk.float64]
     tensors = [tk.ones(shape, dtype=it) for it in dtypes for shape in ((), (2,))]

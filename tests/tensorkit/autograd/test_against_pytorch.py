@@ -202,6 +202,7 @@ PROGRAMS = """
     with tk.inference_mode(): y = tk.ones(2, 3)\\nx * y
     with tk.inference_mode(): y = tk.ones(2, 3)\\nx + y
     with tk.inference_mode(): y = tk.ones(2, 3)\\ny.add_(1)
+    with tk.inference_mode(): y = tk.ones(2, 3)\\nwith tk.no_grad(): y.add_(1.0)
     with tk.inference_mode(): y = tk.ones(2, 3)\\ny.requires_grad_()
     with tk.inference_mode(): y = tk.ones(2, 3)\\ny._version
     with tk.inference_mode(): y = tk.ones(2, 3); y.add_(1)\\ny.clone().is_inference()
