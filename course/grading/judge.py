@@ -46,7 +46,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     Where this machine is to blame that it cannot be graded its status is "ungraded".
     """
     begun = time.perf_counter()
-    was_busy = _busy(warm)
+    was_busy, stopped_before = _busy(warm), warm.time_limits
     try:
         repaired = matching.repair(submission.content, source)
     except Refused as refusal:
@@ -61,9 +61,9 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     except (MachineFault, OSError) as fault:
         warm.stop()  # what is wrong with it may be gone when it is started again
         return ungraded(source, submission, seed, str(fault))
-    is_all_passed = all(exercise.report.status == "passed" for exercise in graded)
+    is_cut_short = warm.time_limits > stopped_before or runner.troubles
     still = time.perf_counter() - begun - (_busy(warm) - was_busy)
-    if still > MOST_STILL and not is_all_passed:
+    if still > MOST_STILL and is_cut_short:
         return ungraded(source, submission, seed, f"{_STOOD_STILL} {still:.0f} seconds")
     return Result(
         **_common(source, submission, seed),

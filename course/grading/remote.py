@@ -290,6 +290,7 @@ def run_case(
         limited(run, budget.left + LONGEST_LOOK)
     except TimeLimitThere:
         outcome.ended = "timed out"
+        caller.session.warm.time_limits += 1
     except TimeLimit:  # perhaps within a message: the session cannot be used any more
         caller.session.end()
         raise Died("What it returned could not be looked at in time.") from None

@@ -66,6 +66,8 @@ class Warm:
         self._number = number
         self.waited = 0.0
         """Seconds in which its processes let wait, and those of their beginning and their end."""
+        self.time_limits = 0
+        """Answers that were stopped because their time was up."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
