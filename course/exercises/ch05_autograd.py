@@ -637,8 +637,8 @@ class TanhGradient(Exercise):
 
 
 def _passed_back(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:
-    """A gradient from above and a result of tanh that are not small."""
-    return tk.tensor(draw.integers(n, 2, 9)).float(), tk.tensor(draw.integers(n, 4, 15)) / 16
+    """A gradient from above and a result of tanh that are not small; their product is not 1."""
+    return tk.tensor(draw.integers(n, 2, 9)).float(), tk.tensor(draw.integers(n, 9, 15)) / 16
 
 
 def sine_slope(value: float) -> tuple[float, float]:
@@ -1222,7 +1222,7 @@ class Unbroadcast(Exercise):
         yield case(_table(draw, 3), (1, 3), label="a row with two dimensions")
         columns = draw.integer(2, 4)
         yield case(_table(draw, columns), (), label="a single number (0-d)")
-        columns = draw.integer(2, 4)
+        columns = draw.integer(3, 4)  # not as many as rows: a sum over the other dimension is seen
         halves = _table(draw, columns).half()
         yield case(halves, (columns,), label="half the memory (float16)")
         columns = draw.integer(2, 4)
