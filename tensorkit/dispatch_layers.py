@@ -17,7 +17,7 @@ from tensorkit.autograd.inplace import view
 from tensorkit.autograd.node import record
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
-from tensorkit.devices import backend_of, is_array
+from tensorkit.devices import Device, backend_of, is_array
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
 from tensorkit.errstate import without_warnings
@@ -31,16 +31,14 @@ _asarray = np.asarray
 def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The operation on arguments of all kinds, or the refusal.
 
-    Every call of ``@op`` on a GPU comes here.
+    Most calls on a GPU come here; ``x += y`` there, and formulas given arrays, do not.
     """
     if options or definition.variadic or len(args) != definition.tensors:
         values = definition.bind(args, options)
     else:
         values = {**definition.defaults, **dict(zip(definition.inputs, args, strict=True))}
     tensors = [values[name] for name in definition.inputs]
-    others: list[Any] = []
-    for name in definition.options:
-        others += [values[name]] if name == definition.variadic else []
+    others: list[Any] = [values[definition.variadic]] if definition.variadic else []
     named = {name: values[name] for name in definition.options if name != definition.variadic}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return on_arrays(definition, *tensors, *others, **named)
@@ -52,8 +50,11 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     else:
         tensors = list(together(*tensors))
         values.update(zip(definition.inputs, tensors, strict=True))
-        arrays = _promotion(definition, values, tensors, trace)
-        found = _device(definition, arrays, others, named, trace)
+        device = next(x for x in tensors if isinstance(x, TensorBase)).device
+        arrays, trace.dtype = _promotion(definition, values, tensors, device)
+        kernel = find_kernel(definition.kernels, definition.name, device.type)
+        trace.device, trace.kernel = device, kernel
+        found = _device(definition, kernel, device.backend.xp, arrays, others, named)
     trace.result = finish(definition, found, (*tensors, *others), named)
     return trace.result
 
@@ -102,33 +103,30 @@ def computes_on_tensors() -> bool:
 
 
 def _promotion(
-    definition: Definition, values: dict[str, Any], tensors: list[Any], trace: Trace
-) -> list[Any]:
-    """The operands as arrays: where the operation promotes, of one dtype and one shape."""
-    trace.device = next(x for x in tensors if isinstance(x, TensorBase)).device
+    definition: Definition, values: dict[str, Any], tensors: list[Any], device: Device
+) -> tuple[list[Any], Any]:
+    """The operands as arrays, and where the operation promotes their one dtype, of one shape."""
     if not (definition.promote or definition.to_floating):
         explainer.refuse(definition, values)
-        return [None if x is None else x._array for x in tensors]
-    arrays, trace.dtype = promoted(tensors, definition.to_floating)
-    shape = explainer.broadcast_or_refuse(definition, values, trace.dtype)
+        return [None if x is None else x._array for x in tensors], None
+    arrays, dtype = promoted(tensors, definition.to_floating)
+    shape = explainer.broadcast_or_refuse(definition, values, dtype)
     for at, x in enumerate(tensors):
         if isinstance(x, TensorBase) and x.shape != shape:
-            arrays[at] = trace.device.backend.xp.broadcast_to(arrays[at], shape)
-    return arrays
+            arrays[at] = device.backend.xp.broadcast_to(arrays[at], shape)
+    return arrays, dtype
 
 
 def _device(
-    definition: Definition, arrays: list[Any], others: list[Any], named: Any, trace: Trace
+    definition: Definition, kernel: Any, xp: Any, arrays: list[Any], others: list[Any], named: Any
 ) -> Any:
     """What the kernel for the device gives; with default options it may be the library's ufunc."""
-    xp = trace.device.backend.xp
-    trace.kernel = find_kernel(definition.kernels, definition.name, trace.device.type)
-    is_own = trace.kernel is definition.forward
+    is_own = kernel is definition.forward
     try:
         if is_own and definition.ufunc and named == definition.defaults:
             return without_warnings(getattr(xp, definition.ufunc), *arrays)
-        kernel = partial(trace.kernel, xp)
-        return without_warnings(_counted_as_vector, definition, kernel, arrays, others, named)
+        on_device = partial(kernel, xp)
+        return without_warnings(_counted_as_vector, definition, on_device, arrays, others, named)
     except TensorkitError:
         raise
     except explainer.FROM_ARRAYS as error:

@@ -291,7 +291,7 @@ class _Run:
         return [x._array if isinstance(x, TensorBase) else x for x in found]
 
     def _sum(self, edge: Any, have: Any, value: Any) -> Any:
-        """The sum so far and one gradient more; arrays are added in place from the third on."""
+        """The sum so far and one gradient more, in new memory."""
         if have is None:
             return value
         if self.on_tensors:  # modes see the sum
