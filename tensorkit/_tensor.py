@@ -12,15 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tensorkit import (
-    absent,
-    base,
-    dtypes,
-    errors,
-    layout,
-    pickling,
-    printing,
-)
+from tensorkit import absent, base, direct_path, dtypes, errors, layout, pickling, printing
 from tensorkit.autograd import engine, hooks, inplace
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import version_of
@@ -30,14 +22,8 @@ from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
-from tensorkit.errstate import direct_path, without_warnings
-from tensorkit.ops import (
-    arguments,
-    copying,
-    joining,
-    reductions,
-    views,
-)
+from tensorkit.errstate import without_warnings
+from tensorkit.ops import arguments, copying, joining, reductions, views
 from tensorkit.ops.methods import Methods
 from tensorkit.storage import Storage
 

@@ -5,10 +5,10 @@ from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
+from tensorkit import direct_path
 from tensorkit.autograd.node import Rule, record, recorder
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
-from tensorkit.errstate import direct_path
 
 # NumPy's letters of the dtypes of a category.
 LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
@@ -37,9 +37,9 @@ class Definition:
     dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
-    explain: Callable[..., object] | None = (
-        None  # called with the arguments: raises if they do not fit
-    )
+    # Called with the arguments by name, by the layers only: raises if they do not fit. What NumPy
+    # would accept in silence the forward refuses by itself.
+    check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
     call: Any  # the public operation
     kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
@@ -79,6 +79,8 @@ class Definition:
         self.names_dims = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
+        # one tensor, with the name that it has in dispatch._of_one: it may be given by name, too
+        self.is_of_one = self.inputs == ("input",) and not self.variadic
         # two tensors of one dtype, or one and a number, and nothing else by position
         self.is_of_two = (
             self.tensors == 2

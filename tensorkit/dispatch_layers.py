@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, explainer
+from tensorkit import base, explainer, layout
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.inplace import view
 from tensorkit.autograd.node import record
@@ -110,7 +110,11 @@ def _promotion(
         explainer.refuse(definition, values)
         return [None if x is None else x._array for x in tensors], None
     arrays, dtype = promoted(tensors, definition.to_floating)
-    shape = explainer.broadcast_or_refuse(definition, values, dtype)
+    shape: layout.Ints = ()
+    for x in tensors:
+        if isinstance(x, TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(x.shape))
+    explainer.refuse(definition, values, dtype)
     for at, x in enumerate(tensors):
         if isinstance(x, TensorBase) and x.shape != shape:
             arrays[at] = device.backend.xp.broadcast_to(arrays[at], shape)

@@ -9,10 +9,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
+from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
-from tensorkit.errstate import direct_path
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -61,7 +61,7 @@ class DispatchMode:
     def __exit__(self, *error: object) -> None:
         at = len(state.modes) - 1 - state.modes[::-1].index(self)
         state.modes = state.modes[:at] + state.modes[at + 1 :]
-        direct_path.open()
+        direct_path.reopen()
 
 
 def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tensorkit"
 _CORE = (
-    "_tensor autograd/ base call_stack definition devices dispatch dispatch_layers dtypes errors "
-    "errstate explainer layout ops/arguments ops/copying ops/inplace overrides storage"
+    "_tensor autograd/ base call_stack definition devices direct_path dispatch dispatch_layers "
+    "dtypes errors errstate explainer layout ops/arguments ops/copying ops/inplace overrides "
+    "storage"
 )
 _NO_CODE = {
     tokenize.COMMENT,

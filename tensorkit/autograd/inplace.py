@@ -13,7 +13,7 @@ saves the node of the write and applies it to that part of the gradient.
 import sys
 from typing import Any
 
-from tensorkit import base
+from tensorkit import base, direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import (
     INFERENCE,
@@ -31,7 +31,6 @@ from tensorkit.autograd.node import (
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
-from tensorkit.errstate import direct_path
 
 _new = object.__new__
 

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Self
 
-from tensorkit import base
+from tensorkit import base, direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
 from tensorkit.dispatch_mode import PASSES_ON
-from tensorkit.errstate import direct_path
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 
@@ -49,7 +48,7 @@ class recording:
 
     def __exit__(self, *error: object) -> None:
         state.recordings = tuple([each for each in state.recordings if each is not self])
-        direct_path.open()
+        direct_path.reopen()
 
     # The library calls these on the innermost recording.
 

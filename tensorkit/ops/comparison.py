@@ -285,7 +285,7 @@ def _check_tolerances(
             raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 
 
-@op(explain=_check_tolerances, elementwise=True)
+@op(check=_check_tolerances, elementwise=True)
 def isclose(
     xp: Any,
     input: Any,

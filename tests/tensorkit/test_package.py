@@ -21,6 +21,7 @@ LAYERS = [
     "absent",
     "errors",
     "errstate",
+    "direct_path",
     "overrides",
     "call_stack",
     "dtypes",
