@@ -22,8 +22,8 @@ class TensorBase:
     """The slots of a tensor; the public class is ``tensorkit.Tensor``.
 
     ``_node`` is None for most tensors: they do not require grad and are no views of floating-point
-    numbers; what else it may be is told in ``autograd.node``. Slots of views and of leaves stay
-    empty in other tensors.
+    numbers. ``autograd.node`` lists its other values. Slots of views and of leaves stay empty in
+    other tensors.
     """
 
     __slots__ = (
@@ -37,19 +37,19 @@ class TensorBase:
         "_origin",
         "_seen",
         "_storage",
-        "_viewed",
+        "_view_base",
     )
 
     _array: np.ndarray[Any, Any]
-    _offset: int | None  # of a view, in elements; None where the addresses tell
+    _offset: int | None  # in the storage, in elements; None: ``offset_of`` finds it when asked
     _storage: Storage | None
     _node: Any
-    _viewed: "Tensor"  # of a view: the tensor it was made from, itself no view
+    _view_base: "Tensor"  # of a view: the tensor it was made from, itself no view
     _edge: Any  # of a view: its node, as long as the storage has version _seen
     _seen: int
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
-    _origin: Any  # where it comes from; see autograd.recording
+    _origin: Any  # how it came about, if a recording was on; see autograd.recording
 
     @property
     def shape(self) -> Size:
@@ -176,7 +176,7 @@ def same_memory(x: TensorBase) -> Tensor:
     return result
 
 
-def laid_out(array: Any, strides: Ints) -> Tensor:
+def new_with_strides(array: Any, strides: Ints) -> Tensor:
     """A tensor of the values of an array, its elements ordered in memory by ``strides``."""
     copy = device_of_array(array).backend.allocate(array.dtype, array.shape, strides)
     copy[...] = array

@@ -33,8 +33,8 @@ import numpy as np
 
 from tensorkit import base, direct_path, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import view, written
 from tensorkit.autograd.node import INFERENCE
+from tensorkit.autograd.versions import view, written
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of
@@ -123,9 +123,9 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 result._storage = result._node = None
                 if node is not None:
                     if args or options:
-                        definition.record(result, (input, *args), options)
+                        definition.add_node(result, (input, *args), options)
                     else:
-                        definition.recorders[None](result, input)
+                        definition.node_adders[None](result, input)
                 return result
         except _NOT_DIRECT:
             pass
@@ -179,9 +179,9 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
             result._array = found
             result._storage = result._node = None
             if tracked and is_plain:
-                definition.recorders[None](result, *args)
+                definition.node_adders[None](result, *args)
             elif tracked:
-                definition.record(result, args, options)
+                definition.add_node(result, args, options)
             return result
         except _NOT_DIRECT:
             pass
@@ -248,7 +248,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 result._array = found
                 result._storage = result._node = None
                 if input._node is not None or (number_name is None and other._node is not None):
-                    definition.recorders[number_name](result, input, other)
+                    definition.node_adders[number_name](result, input, other)
                 return result
         except _NOT_DIRECT:
             pass
@@ -279,7 +279,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 found = direct_path.run(compute, number, array)
                 result = base.new(found if found.__class__ is _ndarray else _new_array(found))
                 if other._node is not None:
-                    definition.recorders[first](result, input, other)
+                    definition.node_adders[first](result, input, other)
                 return result
         except _NOT_DIRECT:
             pass

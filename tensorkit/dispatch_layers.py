@@ -13,8 +13,8 @@ import numpy as np
 
 from tensorkit import base, explainer, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import view
-from tensorkit.autograd.node import record
+from tensorkit.autograd.node import add_node
+from tensorkit.autograd.versions import view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import Device, backend_of, is_array
@@ -171,15 +171,15 @@ def finish(
 ) -> Any:
     """Tensors from what a forward or a mode has given: numbers, views, several results."""
     if definition.view:
-        return _viewed(definition, found, args, options)
+        return _finish_view(definition, found, args, options)
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
     new = [_as_result(each, arrays, definition.contiguous) for each in several]
-    tensors = [record(None, each) for each in new]  # marks them in inference mode
+    tensors = [add_node(None, each) for each in new]  # marks them in inference mode
     outputs: Any = tensors[0] if definition.outputs is None else definition.outputs(*tensors)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
         more = dict(zip(outputs._fields, tensors, strict=True)) if len(tensors) > 1 else {}
-        definition.record(tensors[0], args, options, **more)
+        definition.add_node(tensors[0], args, options, **more)
     return outputs
 
 
@@ -200,13 +200,13 @@ def owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     may_share = backend_of(found).xp.may_share_memory
     same = [each for each in arrays if each.__class__ is found.__class__]
     flags = found.flags
-    is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
-    if is_laid_out and not any(may_share(found, each) for each in same):
+    is_dense = flags.c_contiguous or (flags.f_contiguous and not contiguous)
+    if is_dense and not any(may_share(found, each) for each in same):
         return found
     return found.copy(order="C" if contiguous else "K")
 
 
-def _viewed(
+def _finish_view(
     definition: Definition, shown: Any, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """A view of the first tensor; a copy where the forward had to make one."""
@@ -216,7 +216,7 @@ def _viewed(
         shown, may_be_copy = shown._array, shown.shape.numel()
     if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
-        definition.record(result, args, options)
+        definition.add_node(result, args, options)
         return result
     values = None if x._node is None else definition.options_of(args, options)
     return view(x, shown, definition.rules.get(None), values)

@@ -228,7 +228,7 @@ class _Run:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
 
-    def _run(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - without calls
+    def _run(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - for speed
         """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
 
         All in one loop: calls of functions would take as long as all the rest of it.
@@ -371,17 +371,18 @@ class _Run:
                 shape, strides = gradient.shape, leaf._strides
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
-                leaf._grad = base.laid_out(gradient, strides)
+                leaf._grad = base.new_with_strides(gradient, strides)
 
     def _owned(self, edge: Any) -> Any:
         """A gradient that was found, copied if anybody else sees its memory."""
         gradient = self.found[edge]
-        if gradient.__class__ is _ndarray:  # held by the dictionary, here and by getrefcount
+        if gradient.__class__ is _ndarray:
+            # three references: of self.found, of this function, and of getrefcount's own argument
             whole, is_alone = gradient.base, sys.getrefcount(gradient) <= 3
             if whole is not None:  # a transpose of an array that nobody else has is alone, too
                 is_all = gradient.flags.forc and getattr(whole, "size", 0) == gradient.size
                 is_alone = is_alone and is_all and sys.getrefcount(whole) <= 3
-        else:  # and by the one that asks
+        else:  # and a fourth of is_alone's argument
             is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
         return gradient if is_alone else gradient.copy()
 

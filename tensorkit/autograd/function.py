@@ -11,7 +11,7 @@ from tensorkit.autograd.grad_mode import no_grad, state
 from tensorkit.autograd.node import (
     Node,
     Rule,
-    record,
+    add_node,
     requires_grad,
 )
 from tensorkit.base import TensorBase
@@ -91,7 +91,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Call ``forward`` on the arguments, and record it."""
+        """Call ``forward`` on the arguments, and give the result its node."""
         ctx = Context(tuple([requires_grad(x) for x in args]))
         with no_grad():
             if cls.setup_context is Function.setup_context:
@@ -107,8 +107,8 @@ class Function:
             return given
         result: Any = views.alias(given) if any(given is arg for arg in args) else given
         if state.grad and any(ctx.needs_input_grad):
-            Application(cls, ctx, args, given).record(args, result)
-        record(None, result)
+            Application(cls, ctx, args, given).add_node(args, result)
+        add_node(None, result)
         if state.recordings:
             state.recordings[-1].made(result)
         return result
@@ -129,7 +129,7 @@ class Application(Rule):
         self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
         self.users = (tuple(range(len(inputs))),) * len(self.keeps)
 
-    def record(self, args: tuple[Any, ...], result: Any) -> None:
+    def add_node(self, args: tuple[Any, ...], result: Any) -> None:
         """Give the result a node, and let it save what ``forward`` asked for."""
         values = {f"argument {n}": args[n] for n in self.tensors}
         values.update(zip(self.keeps, self.ctx._kept, strict=True))
@@ -138,7 +138,7 @@ class Application(Rule):
         memory = [base.storage_of(args[n]) for n in self.tensors]
         self.is_view = any(base.storage_of(result) is each for each in memory)
         result._node = None
-        record(self, result, values)
+        add_node(self, result, values)
         self.ctx._kept = ()
 
     def with_history(self, node: Node, at: int) -> Any:

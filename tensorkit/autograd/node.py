@@ -63,6 +63,7 @@ class Rule:
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
     unchanged: tuple[Any, ...] = ()  # what is saved where that is only options' defaults
+    quick_form: Callable[..., object] | None = None  # of add_node, if this rule has one
 
     def __init__(
         self,
@@ -281,7 +282,7 @@ def begin_anew(view: TensorBase, version: int) -> None:
 
     That is how a write through one view reaches all others.
     """
-    whole, before = view._viewed, view._edge
+    whole, before = view._view_base, view._edge
     edge, view._edge, view._seen = edge_of(whole), None, version
     if edge is not None:
         layouts = (base.layout_of(whole), base.layout_of(view))
@@ -296,7 +297,11 @@ def keep_retaining(before: Any, node: Node) -> None:
 
 
 class parts:
-    """Operations on the part of a tensor that a layout describes; ``ops.views`` sets them."""
+    """Operations on the part of a tensor that a layout describes.
+
+    The last lines of ``ops.views`` define them and put them here: operations need this file, so
+    this file cannot import them.
+    """
 
     read: Callable[..., Any]
     add: Callable[..., Any]
@@ -323,14 +328,14 @@ def become_leaf(x: TensorBase) -> None:
     x._hooks = getattr(x, "_hooks", None)
 
 
-def record(  # noqa: C901 - without calls
+def add_node(  # noqa: C901 - one function, for speed
     rule: Rule | None, result: Tensor, values: dict[str, Any] | None = None
 ) -> Tensor:
     """Give ``result`` a node if a gradient may be wanted; without a ``rule`` it has none.
 
     ``values``: the operation's inputs and options by name, of which the node keeps what the
-    formulas need. Results with memory of their own are recorded here, or in the same way by what
-    ``recorder`` makes of a rule; views in ``inplace.view``.
+    formulas need. Results with memory of their own get their nodes here, or from the rule's
+    ``quick_form``; views in ``versions.view``.
     """
     if state.inference:
         result._node = INFERENCE
@@ -366,15 +371,15 @@ def record(  # noqa: C901 - without calls
     return result
 
 
-def recorder(  # noqa: C901 - without calls
+def quick_form(  # noqa: C901 - one function, for speed
     rule: Rule, tensors: tuple[str, ...], options: dict[str, Any]
 ) -> Callable[..., object] | None:
-    """A shorter ``record`` for an operation of one or two tensors, of which one may be a number.
+    """``add_node`` for this rule alone: of one or two tensors, of which one may be a number.
 
-    It is called with the result, the tensors and, unless they are those in ``options``, the values
-    of the options. None where formulas need something else. It does what ``record`` does, versions
-    included, in a third of the time, which is half of that of a small operation with a gradient;
-    who has read ``record`` may skip it.
+    What it gives is called with the result, the tensors and, unless they are those in ``options``,
+    the values of the options. None where formulas need something else. It does what ``add_node``
+    does, versions included, in a third of the time, which is half of that of a small operation with
+    a gradient; who has read ``add_node`` may skip it.
     """
     first, second = (*tensors, "")[:2]
     names, keeps = (first, second, "out", "shape", *options), rule.keeps
@@ -396,7 +401,7 @@ def recorder(  # noqa: C901 - without calls
         *([slice(at, at + 1) for at in indices] if len(keeps) == 1 else indices or [0])
     )
 
-    def record_short(  # noqa: C901 - without calls
+    def add_node_quickly(  # noqa: C901 - one function, for speed
         result: Tensor, x: Any, y: Any = None, given: Any = constants
     ) -> None:
         array = result._array
@@ -409,7 +414,7 @@ def recorder(  # noqa: C901 - without calls
             right, other = y._node, y._storage
         if left.__class__ is Kind or right.__class__ is Kind:
             if left is INFERENCE or right is INFERENCE:
-                record(rule, result, {**options, first: x, second: y})
+                add_node(rule, result, {**options, first: x, second: y})
                 return
             left = x if left is LEAF else left and edge_of(x)
             right = y if right is LEAF else right and edge_of(y)
@@ -443,7 +448,7 @@ def recorder(  # noqa: C901 - without calls
         if left.__class__ is Node and left.shape == node.shape:
             node.shape = left.shape  # one tuple for both: a sixth of a node's memory
 
-    return record_short
+    return add_node_quickly
 
 
 # Refusing what was changed or freed
@@ -481,7 +486,7 @@ def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
     expected = expected and expected[at]
     made_by, maker = "", node if name.startswith("out") else x._node
     if maker is VIEW or maker is NO_GRAD_VIEW:  # its history begins anew with every write
-        made_by = "" if x._viewed._node is None else ", which is output 0 of AsStrided,"
+        made_by = "" if x._view_base._node is None else ", which is output 0 of AsStrided,"
     elif isinstance(maker, Node):
         kind = re.sub("Backward0?([0-9]*)$", r"\1", maker.name())
         made_by = f", which is output 0 of {kind},"

@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.node import record
+from tensorkit.autograd.node import add_node
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dispatch import op
@@ -48,7 +48,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     chosen = [without_warnings(arguments.as_array, each, dtype) for each in (input, other)]
     array = without_warnings(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
-    return record(_where.definition.rules[None], base.new(array), values)
+    return add_node(_where.definition.rules[None], base.new(array), values)
 
 
 @op(dtypes={"condition": "integral", "input": "any", "other": "any"})
@@ -157,9 +157,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     array, xp = input._array, input._xp
     found = (array if array.ndim else array.reshape(1)).nonzero()
     if as_tuple:
-        return tuple([record(None, base.new(each.copy())) for each in found])
+        return tuple([add_node(None, base.new(each.copy())) for each in found])
     rows = xp.stack(found, 1)
-    return record(None, base.new(rows if array.ndim else rows[:, :0].copy()))
+    return add_node(None, base.new(rows if array.ndim else rows[:, :0].copy()))
 
 
 @op()

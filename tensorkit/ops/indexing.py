@@ -13,8 +13,8 @@ import numpy as np
 
 from tensorkit import base, direct_path, errors, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import check_write, view, written
 from tensorkit.autograd.node import Rule
+from tensorkit.autograd.versions import check_write, view, written
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
 from tensorkit.dispatch_mode import seen_by_modes, through_modes

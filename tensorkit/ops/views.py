@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
+from tensorkit.autograd.versions import view as view_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import backend_of
@@ -598,4 +598,5 @@ def _write_strided(x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
     return reshape(whole[: prod(source.shape)], source.shape)
 
 
+# for the formulas of autograd.node and autograd.versions, which this file imports
 parts.read, parts.add, parts.write = _read_strided, _add_strided, _write_strided

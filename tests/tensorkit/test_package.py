@@ -38,7 +38,7 @@ LAYERS = [
     "base",
     "dispatch_mode",
     "autograd.node",
-    "autograd.inplace",
+    "autograd.versions",
     "autograd.hooks",
     "autograd.recording",
     "ops.arguments",

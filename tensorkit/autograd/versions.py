@@ -51,7 +51,7 @@ def view(
         return result
     if is_in_mode and node is None and state.inference:  # a view of a normal tensor stays one
         return result
-    result._viewed = x._viewed if node is VIEW or node is NO_GRAD_VIEW else x
+    result._view_base = x._view_base if node is VIEW or node is NO_GRAD_VIEW else x
     result._edge, result._seen = None, storage.version
     result._node = VIEW if state.grad and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
     edge: Any = None
@@ -94,7 +94,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     if not state.grad:
         return False
     tracked = requires_grad(x) or (x._array.dtype.kind == "f" and any(map(requires_grad, others)))
-    whole = x._viewed if is_view(x) else x
+    whole = x._view_base if is_view(x) else x
     if x._node is NO_GRAD_VIEW and (tracked or requires_grad(whole)):
         raise AutogradError(
             "A view was created in no_grad mode and is being modified inplace with grad mode "
@@ -102,7 +102,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
             repair="make the view outside of no_grad, too; or write to it inside",
         )
     if whole._node is LEAF:
-        is_part = is_view(x) or getattr(x, "_viewed", None) is not None
+        is_part = is_view(x) or getattr(x, "_view_base", None) is not None
         raise AutogradError(
             f"a {'view of a ' * is_part}leaf Variable that requires grad is being used in an "
             "in-place operation.",
@@ -135,7 +135,7 @@ def rebase(x: TensorBase, node: Node) -> None:
     """The values of ``x`` are now the result of ``node``."""
     whole, new = x, node
     if is_view(x):
-        whole = x._viewed
+        whole = x._view_base
         edges = (edge_of(whole), *node.edges[1:])
         saved = (node, base.layout_of(whole), base.layout_of(x))
         new = Node(_COPY_SLICES, whole, edges, saved)
