@@ -125,7 +125,7 @@ class Application(Rule):
         inputs = tuple([f"argument {n}" for n in self.tensors])
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
-        known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "output"}
+        known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "out"}
         self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
         self.users = (tuple(range(len(inputs))),) * len(self.keeps)
 
@@ -133,21 +133,11 @@ class Application(Rule):
         """Give the result a node, and let it save what ``forward`` asked for."""
         values = {f"argument {n}": args[n] for n in self.tensors}
         values.update(zip(self.keeps, self.ctx._kept, strict=True))
-        if "output" in values:  # the tensor itself would point back to the node
-            values["output"] = base.same_memory(result)
         memory = [base.storage_of(args[n]) for n in self.tensors]
         self.is_view = any(base.storage_of(result) is each for each in memory)
         result._node = None
         add_node(self, result, values)
         self.ctx._kept = ()
-
-    def with_history(self, node: Node, at: int) -> Any:
-        """A saved tensor with its history; the result comes from this node."""
-        value = node.saved[at]
-        if self.keeps[at] == "output":
-            value = base.same_memory(value)
-            value._node = node
-        return value
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """What ``backward`` gives, checked."""

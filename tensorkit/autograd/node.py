@@ -161,8 +161,8 @@ class Node:
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
-    # by rule.keeps: tensors, numbers, options, the storage of the result (of a write in place: a
-    # tensor); None of what nobody needs
+    # by rule.keeps: tensors, numbers, options, the result as another tensor or as its storage; None
+    # of what nobody needs
     saved: tuple[Any, ...]
     versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
@@ -361,7 +361,7 @@ def add_node(  # noqa: C901 - one function, for speed
                 refuse_inference(value)
                 version = 0 if value._storage is None else value._storage.version
                 if name == "out":  # the tensor itself would point back to the node
-                    value = base.storage_of(value)
+                    value = base.same_memory(value)
         saved.append(value)
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0
@@ -475,7 +475,7 @@ def _refuse_freed() -> NoReturn:
     )
 
 
-NAMES = {"x": "input", "y": "other", "out": "result", "output": "result"}  # as PyTorch shows them
+NAMES = {"x": "input", "y": "other", "out": "result"}  # as PyTorch shows them
 
 
 def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
@@ -484,7 +484,7 @@ def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
     x = base.whole_of(x) if isinstance(x, Storage) else x
     name, version, expected = node.rule.keeps[at], storage.version, node.versions
     expected = expected and expected[at]
-    made_by, maker = "", node if name.startswith("out") else x._node
+    made_by, maker = "", node if name == "out" else x._node
     if maker is VIEW or maker is NO_GRAD_VIEW:  # its history begins anew with every write
         made_by = "" if x._view_base._node is None else ", which is output 0 of AsStrided,"
     elif isinstance(maker, Node):
