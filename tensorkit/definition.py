@@ -135,15 +135,12 @@ class Definition:
         values = {name: self.defaults.get(name) for name in self.options}
         for rule in filter(None, (self.rules[number], self.plain)):
             rule.quick_form = quick_form(rule, self.inputs, values)
-            function = rule.quick_form or partial(self._add_node_without_options, rule)
+            function = rule.quick_form or self._add_node_without_options
             names = (None, *self.inputs) if number is None else (number,)
             self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
 
-    def _add_node_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
-        values = {**self.defaults, **dict(zip(self.inputs, tensors, strict=False))}
-        first = tensors[0]
-        values["shape"] = first._array.shape if isinstance(first, TensorBase) else ()
-        add_node(rule, result, values)
+    def _add_node_without_options(self, result: Tensor, *tensors: Any) -> None:
+        self.add_node(result, tensors, {})
 
     def add_node(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorkit import base, explainer, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.node import add_node
+from tensorkit.autograd.node import mark_inference
 from tensorkit.autograd.versions import view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
@@ -22,7 +22,7 @@ from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
 from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import promoted
-from tensorkit.ops.copying import together
+from tensorkit.ops.copying import on_one_device
 from tensorkit.overrides import overridable
 
 _asarray = np.asarray
@@ -46,9 +46,9 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     trace = Trace(definition.call, tensors)
     if state.modes:
         found = through_modes(definition.call, args, options, records=False)
-        tensors = list(together(*tensors))
+        tensors = list(on_one_device(*tensors))
     else:
-        tensors = list(together(*tensors))
+        tensors = list(on_one_device(*tensors))
         values.update(zip(definition.inputs, tensors, strict=True))
         device = next(x for x in tensors if isinstance(x, TensorBase)).device
         arrays, trace.dtype = _promotion(definition, values, tensors, device)
@@ -175,7 +175,7 @@ def finish(
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
     new = [_as_result(each, arrays, definition.contiguous) for each in several]
-    tensors = [add_node(None, each) for each in new]  # marks them in inference mode
+    tensors = [mark_inference(each) for each in new]
     outputs: Any = tensors[0] if definition.outputs is None else definition.outputs(*tensors)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
         more = dict(zip(outputs._fields, tensors, strict=True)) if len(tensors) > 1 else {}

@@ -56,7 +56,7 @@ def backward(
     wanted = None
     if inputs is not None:
         wanted = dict.fromkeys(_wanted(inputs, "backward"))
-        for x in several(inputs):
+        for x in as_tuple(inputs):
             retain_grad(x)
     if create_graph:
         warnings.warn(
@@ -99,7 +99,7 @@ def grad(
     run = _Run(create_graph, retain_graph)
     run.collect(starts, dict.fromkeys(wanted))
     gradients: list[Any] = []
-    for position, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
+    for position, (x, edge) in enumerate(zip(as_tuple(inputs), wanted, strict=True)):
         if edge in run.found:
             gradients.append(run.result(edge))
         elif materialize_grads:
@@ -119,14 +119,14 @@ def grad(
 # Checking the arguments
 
 
-def several(tensors: Any) -> tuple[Any, ...]:
+def as_tuple(tensors: Any) -> tuple[Any, ...]:
     """Tensors as a tuple, where one may be given alone."""
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
 def _wanted(inputs: Any, function: str) -> list[Any]:
     """The edges of ``inputs``."""
-    xs = several(inputs)
+    xs = as_tuple(inputs)
     if not xs:
         raise AutogradError(f"`inputs` argument to `{function}()` cannot be empty.")
     edges = [edge_of(x) if isinstance(x, TensorBase) else None for x in xs]
@@ -140,8 +140,8 @@ def _wanted(inputs: Any, function: str) -> list[Any]:
 
 def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
     """Where the walk begins, and the gradients there; ``given`` is None for ones."""
-    roots = several(tensors)
-    gradients = (None,) * len(roots) if given is None else several(given)
+    roots = as_tuple(tensors)
+    gradients = (None,) * len(roots) if given is None else as_tuple(given)
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     found = []
@@ -177,7 +177,7 @@ def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
             f"and output[{position}] has a shape of {shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
         )
-    given = copying.at_home(given, root.device, position)
+    given = copying.gradient_on(given, root.device, position)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 

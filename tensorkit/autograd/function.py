@@ -8,12 +8,7 @@ from typing import Any, NoReturn
 
 from tensorkit import absent, base
 from tensorkit.autograd.grad_mode import no_grad, state
-from tensorkit.autograd.node import (
-    Node,
-    Rule,
-    add_node,
-    requires_grad,
-)
+from tensorkit.autograd.node import Node, Rule, add_node, mark_inference, requires_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
 from tensorkit.errors import AutogradError, NotSupportedError, message
@@ -108,7 +103,7 @@ class Function:
         result: Any = views.alias(given) if any(given is arg for arg in args) else given
         if state.grad and any(ctx.needs_input_grad):
             Application(cls, ctx, args, given).add_node(args, result)
-        add_node(None, result)
+        mark_inference(result)
         if state.recordings:
             state.recordings[-1].made(result)
         return result
@@ -171,7 +166,7 @@ class Application(Rule):
                 raise AutogradError(f"expected Variable or None (got {type(x).__name__})")
             edge = node.edges[self.tensors.index(number)]
             if edge is not None:
-                said = f"Function {self.node} returned an "
-                x = copying.at_home(x, edge.device, number, said)
+                prefix = f"Function {self.node} returned an "
+                x = copying.gradient_on(x, edge.device, number, prefix)
                 gradients[number] = x if as_tensors else x._array
         return [*gradients.values()]

@@ -31,8 +31,8 @@ from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
 
 
-class Kind:
-    """A value of ``_node`` that is no node; and ``FREED``, which stands in a node's ``saved``."""
+class Marker:
+    """What stands for a node in ``_node``, or, as ``FREED``, for a saved value."""
 
     __slots__ = ("name",)
 
@@ -43,8 +43,8 @@ class Kind:
         return self.name
 
 
-LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Kind, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
-FREED = Kind("FREED")  # stands where a node saved a value until its graph was freed
+LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Marker, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
+FREED = Marker("FREED")  # stands where a node saved a value until its graph was freed
 
 _new, _ndarray = object.__new__, np.ndarray
 next_order = itertools.count().__next__
@@ -83,6 +83,7 @@ class Rule:
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
         self.keep(tuple(dict.fromkeys([*asked, *options])))
+        # for each formula, where in ``keeps`` its values are
         self.positions = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
         # for each value that is saved, the inputs whose formulas need it
         self.users = tuple(
@@ -265,7 +266,7 @@ def edge_of(x: TensorBase) -> Any:
     A view whose base was written to since gets its new node here.
     """
     node = x._node
-    if node.__class__ is not Kind:
+    if node.__class__ is not Marker:
         return node
     if node is LEAF:
         return x
@@ -328,20 +329,24 @@ def become_leaf(x: TensorBase) -> None:
     x._hooks = getattr(x, "_hooks", None)
 
 
+def mark_inference(result: Tensor) -> Tensor:
+    """``result``, which nobody has yet, as a tensor of inference mode if that is on."""
+    if state.inference:
+        result._node = INFERENCE
+    return result
+
+
 def add_node(  # noqa: C901 - one function, for speed
-    rule: Rule | None, result: Tensor, values: dict[str, Any] | None = None
+    rule: Rule, result: Tensor, values: dict[str, Any]
 ) -> Tensor:
-    """Give ``result`` a node if a gradient may be wanted; without a ``rule`` it has none.
+    """Give ``result`` a node, if an input requires grad and operations are recorded.
 
     ``values``: the operation's inputs and options by name, of which the node keeps what the
     formulas need. Results with memory of their own get their nodes here, or from the rule's
     ``quick_form``; views in ``versions.view``.
     """
-    if state.inference:
-        result._node = INFERENCE
-        return result
-    if rule is None or values is None or not state.grad or result._array.dtype.kind != "f":
-        return result
+    if state.inference or not state.grad or result._array.dtype.kind != "f":
+        return mark_inference(result)
     edges = []
     for name in rule.inputs:
         x = values[name]
@@ -412,7 +417,7 @@ def quick_form(  # noqa: C901 - one function, for speed
             left, own = x._node, x._storage
         if y is not None and (y.__class__ is base.public or isinstance(y, TensorBase)):
             right, other = y._node, y._storage
-        if left.__class__ is Kind or right.__class__ is Kind:
+        if left.__class__ is Marker or right.__class__ is Marker:
             if left is INFERENCE or right is INFERENCE:
                 add_node(rule, result, {**options, first: x, second: y})
                 return

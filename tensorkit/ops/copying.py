@@ -14,7 +14,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 
 
-def together(*values: Any) -> tuple[Any, ...]:
+def on_one_device(*values: Any) -> tuple[Any, ...]:
     """These tensors and numbers on one device: 0-d tensors of the CPU go to that of the others.
 
     DeviceMismatchError for others that are apart.
@@ -34,12 +34,12 @@ def together(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def at_home(gradient: Any, device: Device, position: int, said: str = "") -> Tensor:
-    """A gradient where its tensor is: one without dimensions is sent there, others are refused."""
+def gradient_on(gradient: Any, device: Device, position: int, prefix: str = "") -> Tensor:
+    """A gradient on the device of its tensor: without dimensions it is moved, else refused."""
     if gradient.device is device or not gradient.shape:
         return moved(gradient, device)
     raise DeviceMismatchError(
-        f"{said}invalid gradient at index {position} - expected device {device} but got "
+        f"{prefix}invalid gradient at index {position} - expected device {device} but got "
         f"{gradient.device}",
         repair=f"g.to('{device}')",
     )

@@ -45,7 +45,7 @@ def write(
             )
         # a part of an expanded tensor, which NumPy takes for read-only
         x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
-    node = None if rule is None else add_node(rule, base.same_memory(x), values)._node
+    node = None if rule is None else add_node(rule, base.same_memory(x), values or {})._node
     if state.recordings:
         state.recordings[-1].writes(x)
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
