@@ -106,18 +106,18 @@ if TYPE_CHECKING:  # what annotations mean: the public class, which imports all 
     from tensorkit._tensor import Tensor as Tensor
 else:
     Tensor = TensorBase
-public: Any = TensorBase
+tensor_class: Any = TensorBase
 
 
 def bind(cls: type) -> None:
     """Tell the lower layers which class their results have."""
-    global public
-    public = cls
+    global tensor_class
+    tensor_class = cls
 
 
 def new(array: Any) -> Tensor:
     """A tensor that is alone on its memory."""
-    result = object.__new__(public)
+    result = object.__new__(tensor_class)
     result._array = array
     result._storage = None
     result._node = None
@@ -168,7 +168,7 @@ def whole_of(storage: Storage) -> Tensor:
 
 def same_memory(x: TensorBase) -> Tensor:
     """Another tensor on the array and the storage of ``x``, without its history."""
-    result = object.__new__(public)
+    result = object.__new__(tensor_class)
     result._array = x._array
     result._storage = storage_of(x)
     result._offset = x._offset

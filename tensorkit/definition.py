@@ -31,7 +31,7 @@ class Definition:
     # Other results are contiguous.
     elementwise: bool = False
     to_floating: bool = False  # integers are computed with in the default dtype
-    # NumPy's name of the function that the forward is, options aside; then it may have no body.
+    # NumPy's name of the function that the forward is, options aside: the forward may have no body.
     ufunc: str | None = None
     symbol: str = ""  # the operator
     dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
@@ -57,11 +57,14 @@ class Definition:
         self.defaults = {
             each.name: each.default for each in parameters if each.default is not each.empty
         }
+        # the option that takes integers one by one or as a sequence: x.view(2, 3), x.view((2, 3))
         variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
         self.variadic = variadic[0] if variadic else ""
         if self.ufunc and not forward.__code__.co_names:  # it has no body
             self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
         self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
+        # What a call asks on the direct path. Of each tensor: number of dimensions, category of its
+        # dtype, and NumPy's letters of the dtypes that it may have.
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
         whole = self.dtypes if isinstance(self.dtypes, str) else None
         own = self.dtypes if isinstance(self.dtypes, dict) else {}
@@ -75,8 +78,8 @@ class Definition:
             for at, each in enumerate(parameters)
             if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
         ]
-        # whether a 0-d tensor is given a dimension: it is computed as one of shape (1,)
-        self.names_dims = not self.view and any(
+        # whether a number whose dimension is named, as in x.sum(0), is computed as of shape (1,)
+        self.counts_as_vector = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
         # one tensor, with the name that it has in dispatch._of_one: it may be given by name, too

@@ -16,10 +16,10 @@ would compute something else than is meant. ``Definition`` lists what can be dec
 **The direct path** of a call takes the arrays, runs the forward, wraps the result and gives it its
 node. It asks first what NumPy would accept in silence: the number of dimensions, the category of
 dtypes, dtypes that differ. Its functions are below, one for operations of one tensor, of two and of
-several. What they cannot compute raises one of ``_NOT_DIRECT``, or leaves their first ``if``. Then
-**the layers** of ``tensorkit.dispatch_layers`` take the call: arguments by name, NumPy's names of
-options, dtypes to be promoted, devices, modes. What is wrong they have explained by
-``tensorkit.explainer``.
+several. A call that they cannot compute raises one of ``_NOT_DIRECT``, or does not enter their
+``if``. Then **the layers** of ``tensorkit.dispatch_layers`` take the call: arguments by name,
+NumPy's names of options, dtypes to be promoted, devices, modes. ``tensorkit.explainer`` has the
+words for what is wrong.
 
 The formulas of a backward give arrays instead of tensors (``state.on_arrays``); then an operation
 computes on arrays, and nothing else.
@@ -81,7 +81,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     """An operation of one tensor, and options."""
     compute, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    bools, counts_as_vector = definition.bools, definition.names_dims
+    bools, counts_as_vector = definition.bools, definition.counts_as_vector
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -93,17 +93,15 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                if args or options:
-                    if not array.ndim or [
-                        at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool
-                    ]:
-                        raise NotDirect
-                    found = direct_path.run(compute, array, *args, **options)
-                elif array.ndim or not counts_as_vector:
-                    found = direct_path.run(compute, array)
-                else:
+                if not array.ndim and (counts_as_vector or args or options):
                     raise NotDirect
-                if is_view and array.flags.c_contiguous:
+                if not (args or options):
+                    found = direct_path.run(compute, array)
+                elif [at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool]:
+                    raise NotDirect
+                else:
+                    found = direct_path.run(compute, array, *args, **options)
+                if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
                     values = None
                     if node is not None and definition.options:
                         values = definition.options_of((input, *args), options)
@@ -112,13 +110,13 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                     return finish(definition, found, (input, *args), options)
                 if found.__class__ is not _ndarray:  # a number of NumPy's
                     found = _new_array(found)
-                elif (
+                elif (  # it may share the memory of the argument
                     found.base is not None
                     or found is array
                     or (contiguous and not found.flags.c_contiguous)
                 ):
                     found = owned(found, (array,), contiguous)
-                result = _new(base.public)
+                result = _new(base.tensor_class)
                 result._array = found
                 result._storage = result._node = None
                 if node is not None:
@@ -140,7 +138,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
     requirements = [*zip(definition.letters, definition.ndims, definition.categories, strict=True)]
     bools, first = definition.bools, definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.variadic)
-    contiguous, counts_as_vector = definition.contiguous, definition.names_dims
+    contiguous, counts_as_vector = definition.contiguous, definition.counts_as_vector
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -175,7 +173,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 found = _new_array(found)
             elif found.base is not None or (contiguous and not found.flags.c_contiguous):
                 found = owned(found, arrays, contiguous)
-            result = _new(base.public)
+            result = _new(base.tensor_class)
             result._array = found
             result._storage = result._node = None
             if tracked and is_plain:
@@ -190,21 +188,21 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
     return call
 
 
-# Numbers as arrays without dimensions, by NumPy's letter of the dtype: an operation with one takes
-# half the time of one with a Python number.
-_NUMBERS: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
+# Arrays without dimensions of the numbers that were operands, in a table for each dtype, by NumPy's
+# letter: an operation with such an array takes half the time of one with a Python number.
+_TABLES: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
 _MOST_NUMBERS = 1000
 
 
-def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
-    """A number as an array of this dtype, from now on in ``known``; no integer outside of int64."""
+def _number(value: Any, dtype: Any, table: dict[float, Any]) -> Any:
+    """A number as an array of this dtype, from now on in ``table``; no integer outside of int64."""
     if value.__class__ is int and not -(2**63) <= value < 2**63:
         raise NotDirect
     array = without_warnings(_asarray, value, dtype)
     if value:  # 0.0 and -0.0 are equal
-        if len(known) >= _MOST_NUMBERS:
-            known.clear()
-        known[value] = array
+        if len(table) >= _MOST_NUMBERS:
+            table.clear()
+        table[value] = array
     return array
 
 
@@ -212,17 +210,18 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     """An operation of two tensors, one of which may be a number: also operator and in place."""
     letters, compute, (first, second) = definition.letters[0], definition.compute, definition.inputs
     ndim, other_ndim = definition.ndims
-    known = {char: table for char, table in _NUMBERS.items() if char in letters}
-    numbers: dict[type, dict[str, dict[float, Any]]] = {}  # an int64 and a float give another dtype
+    # the tables for a number, by its class: a float and a tensor of integers are for the layers
+    tables_of: dict[type, dict[str, dict[float, Any]]] = {}
     if definition.numbers and definition.promote:
-        numbers = {int: known, float: {char: known[char] for char in known if char != "l"}}
+        tables_of = {int: _TABLES, float: {char: _TABLES[char] for char in "fd"}}
     runs_body, contiguous = definition.ufunc is None, definition.contiguous
     takes_all = definition.categories[0] == "any" and not definition.to_floating
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - one function, for speed
         try:
             a, number_name = input._array, None
-            tables = None if other.__class__ is base.public else numbers.get(other.__class__)
+            kind = other.__class__
+            tables = None if kind is base.tensor_class else tables_of.get(kind)
             if tables is None:
                 b = other._array
             else:
@@ -244,7 +243,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                     found = _new_array(found)
                 elif contiguous and (found.base is not None or not found.flags.c_contiguous):
                     found = owned(found, (a, b), contiguous)
-                result = _new(base.public)
+                result = _new(base.tensor_class)
                 result._array = found
                 result._storage = result._node = None
                 if input._node is not None or (number_name is None and other._node is not None):
@@ -271,7 +270,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     def reflected(other: Any, input: Any) -> Any:  # ``other`` is the tensor, as of ``2 - x``
         try:
             array = other._array
-            table = numbers[input.__class__][array.dtype.char]
+            table = tables_of[input.__class__][array.dtype.char]
             number = table.get(input)
             if number is None:
                 number = _number(input, array.dtype, table)
@@ -295,7 +294,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
 def _in_place_of_two(definition: Definition, call: Any) -> Any:
     """The in-place form: at once where autograd need not be asked."""
     letters, compute = definition.letters[0], definition.compute
-    name, known = f"{definition.name}_", _NUMBERS
+    name = f"{definition.name}_"
     otherwise = in_place(call, definition.name, partial(_check_in_place, definition))
 
     def inplace(input: Any, other: Any = None, **options: Any) -> Any:
@@ -305,17 +304,17 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
             is_untracked = node is None or (not state.grad and node is not INFERENCE)
             if not options and is_dense and is_untracked:
                 if other.__class__ is float:
-                    table = known[a.dtype.char]
+                    table = _TABLES[a.dtype.char]
                     b = table.get(other)
                     if b is None:
                         b = _number(other, a.dtype, table)
-                    is_apart = a.dtype.kind == "f"
+                    may_write = a.dtype.kind == "f"
                 else:
                     b, storage = other._array, input._storage
-                    is_apart = other._node is None or not state.grad
-                    if storage is not None and other is not input:
-                        is_apart = is_apart and other._storage is not storage
-                if is_apart and b.dtype is a.dtype and a.dtype.char in letters:
+                    may_write = other._node is None or not state.grad
+                    if storage is not None and other is not input:  # they may overlap
+                        may_write = may_write and other._storage is not storage
+                if may_write and b.dtype is a.dtype and a.dtype.char in letters:
                     function = compute
                     if a.__class__ is not _ndarray:
                         function = _function_of(definition, a)

@@ -190,7 +190,7 @@ class Node:
         for at in range(len(self.saved)) if indices is None else indices:
             value = self.saved[at]
             kind = value.__class__
-            if kind is base.public or kind is Storage or isinstance(value, TensorBase):
+            if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
                 storage: Any = value if kind is Storage else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
@@ -413,9 +413,9 @@ def quick_form(  # noqa: C901 - one function, for speed
         if not state.grad or array.dtype.kind != "f":
             return
         left = right = own = other = None
-        if x.__class__ is base.public or isinstance(x, TensorBase):
+        if x.__class__ is base.tensor_class or isinstance(x, TensorBase):
             left, own = x._node, x._storage
-        if y is not None and (y.__class__ is base.public or isinstance(y, TensorBase)):
+        if y is not None and (y.__class__ is base.tensor_class or isinstance(y, TensorBase)):
             right, other = y._node, y._storage
         if left.__class__ is Marker or right.__class__ is Marker:
             if left is INFERENCE or right is INFERENCE:

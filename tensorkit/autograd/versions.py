@@ -39,7 +39,7 @@ def view(
     x: Tensor, array: Any, rule: Rule | None, values: Any = None, offset: int | None = None
 ) -> Tensor:
     """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
-    result: Tensor = _new(base.public)
+    result: Tensor = _new(base.tensor_class)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
     result._offset = offset if array.size or offset is not None else base.offset_of(x)
