@@ -1,7 +1,7 @@
 """What a tensor is made of: an array, and, once it is shared, a storage.
 
-Shape, strides, dtype and device are read from the array. ``_storage`` is None until somebody needs
-it: before that the tensor is alone on its memory, which it fills without gaps.
+Shape, strides, dtype and device are read from the array. ``_storage`` is None until a view or a
+write needs one: until then no other tensor shares the memory, and the array fills it without gaps.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -97,12 +97,14 @@ class TensorBase:
 def strides_of(array: Any) -> Ints:
     """Strides of an array in elements."""
     itemsize, strides = array.itemsize, array.strides
-    if not array.size and not any(strides):  # NumPy's word for "of no importance"
+    if not array.size and not any(strides):  # NumPy gives 0 where strides do not matter
         return contiguous_strides(array.shape)
     return tuple([stride // itemsize for stride in strides])
 
 
-if TYPE_CHECKING:  # what annotations mean: the public class, which imports all that is below it
+# The class Tensor imports everything; lower layers name it in annotations, and make results of
+# ``tensor_class``, which is that class once ``bind`` was called.
+if TYPE_CHECKING:
     from tensorkit._tensor import Tensor as Tensor
 else:
     Tensor = TensorBase
@@ -116,7 +118,7 @@ def bind(cls: type) -> None:
 
 
 def new(array: Any) -> Tensor:
-    """A tensor that is alone on its memory."""
+    """A tensor on an array that no other tensor uses."""
     result = object.__new__(tensor_class)
     result._array = array
     result._storage = None
@@ -127,7 +129,7 @@ def new(array: Any) -> Tensor:
 
 
 def storage_of(x: TensorBase) -> Storage:
-    """The storage of ``x``, made now if nobody needed it before."""
+    """The storage of ``x``, made when it is first asked for."""
     storage = x._storage
     if storage is None:
         storage = x._storage = Storage(x._array)
@@ -184,7 +186,7 @@ def new_with_strides(array: Any, strides: Ints) -> Tensor:
 
 
 def contiguous(array: Any, device: Device = CPU) -> Any:
-    """``array``, which must be fresh, or a copy in row-major order; always an array."""
+    """``array`` in row-major order: itself, a copy, or for one of NumPy's numbers a new array."""
     if array.__class__ is not _ndarray:
         array = device.backend.asarray(array)
     if not array.flags.c_contiguous:

@@ -37,8 +37,8 @@ class Definition:
     dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
-    # Called with the arguments by name, by the layers only: raises if they do not fit. What NumPy
-    # would accept in silence the forward refuses by itself.
+    # Called with the arguments by name, only by the layers: raises if they do not fit. The direct
+    # path does not call it, so the forward raises, too, where NumPy would not.
     check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
     call: Any  # the public operation

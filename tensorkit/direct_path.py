@@ -34,7 +34,7 @@ def close() -> None:
 
 
 def reopen() -> None:
-    """Open the direct path again, unless somebody else has closed it, too."""
+    """Undo one ``close``; the path is open when all are undone."""
     _change(-1)
 
 

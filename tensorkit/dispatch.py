@@ -14,7 +14,7 @@ forward and formulas as they were given. It returns a new array, or a tuple of a
 would compute something else than is meant. ``Definition`` lists what can be declared.
 
 **The direct path** of a call takes the arrays, runs the forward, wraps the result and gives it its
-node. It asks first what NumPy would accept in silence: the number of dimensions, the category of
+node. Before, it checks only what NumPy would not refuse: the number of dimensions, the category of
 dtypes, dtypes that differ. Its functions are below, one for operations of one tensor, of two and of
 several. A call that they cannot compute raises one of ``_NOT_DIRECT``, or does not enter their
 ``if``. Then **the layers** of ``tensorkit.dispatch_layers`` take the call: arguments by name,
@@ -136,7 +136,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
     """An operation of several tensors, some of which may be None, and options."""
     compute, n = definition.compute, definition.tensors
     requirements = [*zip(definition.letters, definition.ndims, definition.categories, strict=True)]
-    bools, first = definition.bools, definition.categories[0]
+    bools, first_category = definition.bools, definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.variadic)
     contiguous, counts_as_vector = definition.contiguous, definition.counts_as_vector
 
@@ -156,7 +156,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 array = x._array
                 if (
                     array.__class__ is not _ndarray
-                    or (array.dtype is not dtype and category == first)
+                    or (array.dtype is not dtype and category == first_category)
                     or array.dtype.char not in letters
                     or (ndim is not None and array.ndim != ndim)
                 ):
@@ -317,7 +317,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                 if may_write and b.dtype is a.dtype and a.dtype.char in letters:
                     function = compute
                     if a.__class__ is not _ndarray:
-                        function = _function_of(definition, a)
+                        function = _ufunc_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
                     direct_path.run(function, a, b, out=a)
                     written(input, name)
@@ -333,7 +333,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
     return inplace if definition.ufunc else otherwise
 
 
-def _function_of(definition: Definition, array: Any) -> Any:
+def _ufunc_of(definition: Definition, array: Any) -> Any:
     """The array library's function on a GPU; NotDirect where a kernel of the user's is to run."""
     if len(definition.kernels) > 1:
         raise NotDirect

@@ -1,9 +1,9 @@
-"""The slow way of a call: four layers, for what the direct path of ``tensorkit.dispatch`` leaves.
+"""The layers of a call, for what the direct path of ``tensorkit.dispatch`` does not compute.
 
-From the outside in: **autograd** gives the result its node; **modes** may compute in its place, see
-``tensorkit.dispatch_mode``; **promotion** gives the operands of an operation element by element one
-dtype and one shape; **device** looks up the kernel by ``find_kernel``. The direct path is the same
-for equal dtypes on the CPU: a layer that has nothing to do is not there.
+From the outside in: **autograd** gives the result its node (``finish``); **modes** may compute in
+place of the layers below, see ``tensorkit.dispatch_mode``; **promotion** gives the operands of an
+operation element by element one dtype and one shape; **device** looks up the kernel by
+``find_kernel``. The direct path is what remains of them for equal dtypes on the CPU without a mode.
 """
 
 from functools import partial
@@ -97,7 +97,7 @@ registered: list[Any] = []  # the kernels that users have registered for operati
 
 
 def computes_on_tensors() -> bool:
-    """Whether formulas compute on tensors, because somebody is to see or compute their parts."""
+    """Whether formulas compute on tensors: modes and kernels of users' own see their operations."""
     is_overridden = find_kernel.current is not find_kernel.__wrapped__  # type: ignore[attr-defined]
     return bool(state.modes or registered) or is_overridden
 
@@ -184,7 +184,7 @@ def finish(
 
 
 def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
-    """A tensor on what a forward has given; what a mode has given, if nobody else has it."""
+    """A tensor on an array of its own: from what a forward gave, or a mode."""
     if isinstance(found, TensorBase):
         array = owned(found._array, arrays, contiguous)
         if array is found._array and found._node is None:

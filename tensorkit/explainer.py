@@ -1,4 +1,4 @@
-"""Why an operation refuses its arguments: asked only after a call has failed, or on its slow way.
+"""Why an operation refuses its arguments: asked by the layers, never on the direct path.
 
 ``refuse`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
 line where learners meet it, then the numbers, then a repair.

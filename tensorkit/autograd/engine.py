@@ -204,7 +204,8 @@ class _Run:
         self.as_tensors = create_graph or computes_on_tensors()  # what gradients are; else arrays
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
-        self.private: set[Any] = set()  # those whose sum is an array of this run's own
+        # those of pending whose sum is a new array of this run: it is added to in place
+        self.private: set[Any] = set()
         self.found: dict[Any, Any] = {}  # the gradients of the leaves, or of what is wanted
 
     def collect(self, starts: list[tuple[Any, Tensor]], wanted: dict[Any, None] | None) -> None:
@@ -224,7 +225,7 @@ class _Run:
                     if device is not leaf.device:
                         raise _moved(leaf, device)
                     self.found[leaf] = gradient
-                    del gradient  # nobody else holds it: see _owned
+                    del gradient  # _owned counts references
         finally:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
@@ -244,7 +245,7 @@ class _Run:
                 continue
             if wanted is not None:
                 is_end = node not in needed  # type: ignore[operator]
-                # hooks of a wanted node are called here only where the walk ends, else below
+                # a wanted node's hooks are called here where the walk ends, otherwise below
                 if node in wanted:
                     hooks = node.hooks if is_end else None
                     self.found[node] = self._after_hooks(hooks, gradient)
@@ -367,14 +368,14 @@ class _Run:
                 leaf._grad = base.new_with_strides(gradient, strides)
 
     def _owned(self, edge: Any) -> Any:
-        """The array of a gradient that was found, copied if anybody else sees its memory."""
+        """The array of a gradient that was found, copied if other references share its memory."""
         gradient = self.found[edge]
         if self.as_tensors:
             return gradient._array.copy()
         if gradient.__class__ is _ndarray:
             # three references: of self.found, of this function, and of getrefcount's own argument
             whole, is_alone = gradient.base, sys.getrefcount(gradient) <= 3
-            if whole is not None:  # a transpose of an array that nobody else has is alone, too
+            if whole is not None:  # or a transpose of an array that has no other references
                 is_all = gradient.flags.forc and getattr(whole, "size", 0) == gradient.size
                 is_alone = is_alone and is_all and sys.getrefcount(whole) <= 3
         else:  # and a fourth of is_alone's argument

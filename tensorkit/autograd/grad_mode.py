@@ -23,7 +23,7 @@ class _State(threading.local):
     on_arrays = False  # a plain backward runs: formulas give arrays to operations
     recordings: tuple[Any, ...] = ()  # those that are on; see autograd.recording
     modes: tuple[Any, ...] = ()  # those that are on, the innermost last; see dispatch_mode
-    trace: list[Any] | None = None  # what the layers of dispatch do, while somebody asks
+    trace: list[Any] | None = None  # what the layers of dispatch do, for explain.dispatch
 
 
 state = _State()

@@ -163,7 +163,7 @@ class Node:
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
     # by rule.keeps: tensors, numbers, options, the result as another tensor or as its storage; None
-    # of what nobody needs
+    # for what no edge needs
     saved: tuple[Any, ...]
     versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
@@ -330,7 +330,7 @@ def become_leaf(x: TensorBase) -> None:
 
 
 def mark_inference(result: Tensor) -> Tensor:
-    """``result``, which nobody has yet, as a tensor of inference mode if that is on."""
+    """``result``, a new tensor, as one of inference mode if that is on."""
     if state.inference:
         result._node = INFERENCE
     return result
@@ -363,7 +363,7 @@ def add_node(  # noqa: C901 - one function, for speed
             else:
                 value = None
             if value is not None:
-                refuse_inference(value)
+                _refuse_inference(value)
                 version = 0 if value._storage is None else value._storage.version
                 if name == "out":  # the tensor itself would point back to the node
                     value = base.same_memory(value)
@@ -383,8 +383,8 @@ def quick_form(  # noqa: C901 - one function, for speed
 
     What it gives is called with the result, the tensors and, unless they are those in ``options``,
     the values of the options. None where formulas need something else. It does what ``add_node``
-    does, versions included, in a third of the time, which is half of that of a small operation with
-    a gradient; who has read ``add_node`` may skip it.
+    does, versions included, in a third of the time: half the time of a small operation with a
+    gradient. To understand the graph ``add_node`` is enough.
     """
     first, second = (*tensors, "")[:2]
     names, keeps = (first, second, "out", "shape", *options), rule.keeps
@@ -459,9 +459,9 @@ def quick_form(  # noqa: C901 - one function, for speed
 # Refusing what was changed or freed
 
 
-def refuse_inference(x: Any) -> None:
+def _refuse_inference(x: TensorBase) -> None:
     """Raise if ``x`` was made in inference mode."""
-    if isinstance(x, TensorBase) and x._node is INFERENCE:
+    if x._node is INFERENCE:
         raise AutogradError(
             "Inference tensors cannot be saved for backward.",
             repair="x = x.clone()    # outside of inference_mode",

@@ -3,7 +3,7 @@
 A view and its base have one ``Storage``, and so one version, which every write raises.
 
 A view remembers its base (which is no view) and the edge it had when the storage had version
-``_seen``. When the storage has another version, somebody has written to this memory; then the
+``_seen``. When the storage has another version, this memory was written to; then the
 view's history begins anew: see ``node.begin_anew``.
 
 A recorded write to a view is a write to a part of its base. The base's new node, ``CopySlices``,
@@ -38,7 +38,11 @@ _new = object.__new__
 def view(
     x: Tensor, array: Any, rule: Rule | None, values: Any = None, offset: int | None = None
 ) -> Tensor:
-    """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
+    """The view of ``x`` that ``array`` shows, on the same storage.
+
+    ``values`` are the options that the rule's formulas need, ``offset`` that of ``array`` where it
+    is known.
+    """
     result: Tensor = _new(base.tensor_class)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
@@ -119,10 +123,10 @@ def check_write(x: TensorBase, *others: Any) -> bool:
 
 
 def written(x: TensorBase, operation: str) -> None:
-    """Note that ``operation`` has written to the memory of ``x``, and who called it."""
+    """Note that ``operation`` has written to the memory of ``x``, and the line that called it."""
     storage = x._storage or base.storage_of(x)
     storage.version += 1
-    frame = sys._getframe(2)  # of whom called the function that wrote
+    frame = sys._getframe(2)  # of the caller of the function that wrote
     code = frame.f_code
     # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
