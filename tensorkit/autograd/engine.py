@@ -217,7 +217,7 @@ class _Run:
             for edge, first in starts:
                 value = first if self.as_tensors else first._array
                 self.pending[edge] = self._sum(edge, self.pending.get(edge), value)
-            self._run([edge for edge, _ in starts], wanted)
+            self._walk([edge for edge, _ in starts], wanted)
             for leaf in [each for each in self.pending if each.__class__ is not Node]:
                 if wanted is None or leaf in wanted:
                     gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
@@ -230,7 +230,7 @@ class _Run:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
 
-    def _run(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - for speed
+    def _walk(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - for speed
         """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
 
         All in one loop: calls of functions would take as long as all the rest of it.

@@ -391,10 +391,11 @@ def quick_form(  # noqa: C901 - one function, for speed
     if len(tensors) > 2 or not rule.inputs or not {*keeps} <= {*names}:
         return None
     needs = {**dict.fromkeys(names, ()), **dict(zip(rule.inputs, rule.needs, strict=True))}
+    # y_for_x: whether the formula of x needs y
     (x_for_x, y_for_x), (x_for_y, y_for_y) = (
         [name in needs[which] for name in (first, second)] for which in (first, second)
     )
-    has_left, has_right = first in rule.inputs, second in rule.inputs
+    has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
     keeps_result, keeps_shape = "out" in keeps, "shape" in keeps
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
     no_versions = (0,) * (2 + len(options))
@@ -412,34 +413,39 @@ def quick_form(  # noqa: C901 - one function, for speed
         array = result._array
         if not state.grad or array.dtype.kind != "f":
             return
-        left = right = own = other = None
+        x_edge = y_edge = None
+        x_version = y_version = 0
         if x.__class__ is base.tensor_class or isinstance(x, TensorBase):
-            left, own = x._node, x._storage
+            x_edge, storage = x._node, x._storage
+            x_version = 0 if storage is None else storage.version
         if y is not None and (y.__class__ is base.tensor_class or isinstance(y, TensorBase)):
-            right, other = y._node, y._storage
-        if left.__class__ is Marker or right.__class__ is Marker:
-            if left is INFERENCE or right is INFERENCE:
+            y_edge, storage = y._node, y._storage
+            y_version = 0 if storage is None else storage.version
+        if x_edge.__class__ is Marker or y_edge.__class__ is Marker:
+            if x_edge is INFERENCE or y_edge is INFERENCE:
                 add_node(rule, result, {**options, first: x, second: y})
                 return
-            left = x if left is LEAF else left and edge_of(x)
-            right = y if right is LEAF else right and edge_of(y)
-        if (left is None or not has_left) and (right is None or not has_right):
+            x_edge = x if x_edge is LEAF else x_edge and edge_of(x)
+            y_edge = y if y_edge is LEAF else y_edge and edge_of(y)
+        if (x_edge is None or not has_x_edge) and (y_edge is None or not has_y_edge):
             return
         result._node = node = _new(Node)
         node.rule, node.versions, node.hooks = rule, 0, None
         node.device = CPU if array.__class__ is _ndarray else result.device
-        node.edges = (left, right) if has_left and has_right else (left,) if has_left else (right,)
+        if has_x_edge and has_y_edge:
+            node.edges = x_edge, y_edge
+        else:
+            node.edges = (x_edge,) if has_x_edge else (y_edge,)
         node.saved = unchanged
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
             if keeps_tensors:
-                if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
-                    x = own = None
-                if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
-                    y = other = None
-                if (own is not None and own.version) or (other is not None and other.version):
-                    versions = own.version if own else 0, other.version if other else 0
-                    node.versions = pick((*versions, *no_versions))
+                if not ((x_for_x and x_edge is not None) or (x_for_y and y_edge is not None)):
+                    x, x_version = None, 0
+                if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
+                    y, y_version = None, 0
+                if x_version or y_version:
+                    node.versions = pick((x_version, y_version, *no_versions))
             if keeps_more:
                 out = None
                 if keeps_result:  # its storage: the tensor itself would point back to the node
@@ -450,8 +456,8 @@ def quick_form(  # noqa: C901 - one function, for speed
             else:
                 node.saved = pick((x, y))
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
-        if left.__class__ is Node and left.shape == node.shape:
-            node.shape = left.shape  # one tuple for both: a sixth of a node's memory
+        if x_edge.__class__ is Node and x_edge.shape == node.shape:
+            node.shape = x_edge.shape  # one tuple for both: a sixth of a node's memory
 
     return add_node_quickly
 
