@@ -2,8 +2,8 @@
 
 A kind of device is one entry of a table: its name, and a function that finds its ``Backend``: an
 array library, memory, the way to and from the host. ``register_device`` adds one. The CPU's backend
-is NumPy; that of ``cuda`` is CuPy's or the simulated one, which is not imported before somebody
-asks for it.
+is NumPy; that of ``cuda`` is CuPy's or the simulated one, and is imported when a program first
+names the device.
 """
 
 import ctypes  # NumPy has imported it already
@@ -144,8 +144,8 @@ class Backend:
         return self.start(array) if array.size else 0
 
     def is_alone(self, array: Any, most: int) -> bool:
-        """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""
-        return False  # it is not known
+        """Whether no other array shares this memory, and at most ``most`` references hold it."""
+        return False  # not known
 
     def add_at(self, total: Any, indices: Any, values: Any) -> None:
         """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""

@@ -184,7 +184,7 @@ def _need_floats(input: Tensor, dtype: Any, **_: Any) -> None:
         )
 
 
-@op(explain=_need_floats)
+@op(check=_need_floats)
 def mean(
     xp: Any, input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:
