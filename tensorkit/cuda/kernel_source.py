@@ -68,8 +68,8 @@ grid = Word("grid", "i = cuda.grid(1), or i, j = cuda.grid(2)")
 syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
-WORDS = (*POSITIONS, grid, syncthreads, atomic_add)
-
+WORDS = (*POSITIONS, grid, syncthreads, atomic_add, shared)
+_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {it: it.example for it in WORDS}
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
@@ -251,11 +251,8 @@ class _ForCupy(ast.NodeTransformer):
         return ast.Assign([target], _expression(memory))
 
     def visit_Expr(self, node: Any) -> Any:
-        text = ast.unparse(node)
-        if self.calls(node.value, syncthreads) and text.endswith("()"):
+        if self.calls(node.value, syncthreads) and ast.unparse(node).endswith("()"):
             return ast.Expr(_expression("jit.syncthreads()"))
-        if not isinstance(node.value, ast.Call) and text != "...":
-            self.refuse("a value is computed and kept nowhere", f"out[i] = {text}")
         return self.generic_visit(node)
 
     def visit_For(self, node: Any) -> Any:
@@ -311,12 +308,11 @@ class _ForCupy(ast.NodeTransformer):
         source, text, value = self.source, ast.unparse(node), self.value(node)
         if text in (*source.arrays, *source.shared):
             self.refuse(f"{text} is an array; a thread works on elements", f"{text}[i]")
-        if isinstance(value, Word):
-            self.refuse(f"cuda.{value.name} stands here without its use", value.example)
         if type(value) in _NUMBERS:
             return ast.Constant(value)
         if text not in (*source.parameters, *source.locals):
             repair = f"def {source.name}(..., {text.rpartition('.')[2]}):"
+            repair = value.example if isinstance(value, Word) else repair
             self.refuse(f"{text} is no number and no argument", repair)
         return node
 
@@ -329,14 +325,9 @@ class _ForCupy(ast.NodeTransformer):
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
             return _int64(_expression("jit.grid(1)"))
-        if isinstance(function, Word):
-            self.refuse(f"cuda.{function.name} is not used like this", function.example)
-        if name == self.source.name:
-            self.refuse("a kernel does not call itself", "while i < n:")
-        if function is print:
-            self.refuse("a thread cannot print", "print(out) after the launch")
-        if not callable(function) or function not in _FUNCTIONS or node.keywords:
-            self.refuse(f"{name}() is no function that both devices have", _KNOWN)
+        if function not in _FUNCTIONS or node.keywords:
+            repair = "while i < n:" if name == self.source.name else _CALLS.get(function, _KNOWN)
+            self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
         is_of_cupy = function in (abs, *_MATH)
         found = _expression(f"cupy.{function.__name__}") if is_of_cupy else node.func
         return ast.Call(found, [self.visit(it) for it in args], [])

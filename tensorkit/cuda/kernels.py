@@ -21,15 +21,14 @@ from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
 from tensorkit.cuda.kernel_run import run
 from tensorkit.cuda.kernel_source import WORDS, Source
-from tensorkit.cuda.kernel_source import shared as shared
 from tensorkit.devices import as_device
 from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
 from tensorkit.errstate import without_warnings
 from tensorkit.random import initial_seed
 
-threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add = WORDS
+threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
 MOST_THREADS = 1024
-_DTYPES = {"float32", "int32", "int64", "bool"}  # others compute otherwise in cupyx.jit
+_DTYPES = ("float32", "int32", "int64", "bool")  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
 
 
@@ -175,23 +174,22 @@ def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
 def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     """Raise unless this can be the value of a parameter."""
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
-    is_tensor, adds = isinstance(value, TensorBase), parameter in source.added
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.used:
-            repair = f"{parameter}.item()" if is_tensor else "int or float"
+            repair = f"{parameter}.item(), or a number"
             _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
         return
-    if not is_tensor:
+    if not isinstance(value, TensorBase):
         _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
     if value.device is not backend.device:
         what = f"{name} is on {value.device}, and a kernel sees the memory of {backend.device}"
         _refuse(DeviceMismatchError, what, f"{parameter}.to('cuda')")
-    if value.dtype.name not in (_DTYPES - {"int64", "bool"} if adds else _DTYPES):
-        known = "atomic_add takes float32, int32" if adds else f"kernels take {sorted(_DTYPES)}"
-        what = f"{name} has dtype {value.dtype}; {known}"
+    known = _DTYPES[:2] if parameter in source.added else _DTYPES
+    if value.dtype.name not in known:
+        what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
-    if (n_dims := source.arrays[parameter]) != value.ndim:
-        what = f"{name} is indexed in {n_dims} dimensions, and it has {value.ndim}"
+    if (n_dims := source.arrays[parameter]) != value._array.ndim:
+        what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
         _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
     if parameter in source.written and check_write(value):
         what = f"{name} requires grad, and autograd does not see what a kernel writes"

@@ -9,11 +9,13 @@ from typing import Any
 
 from tensorkit.cuda.kernel_log import LOAD, PIECE, Access, Together
 from tensorkit.cuda.kernels import Launch
+from tensorkit.errors import message
 from tensorkit.viz import words
 from tensorkit.viz.drawing import INK, MARGIN, SERIES, SOFT, Canvas
 from tensorkit.viz.picture import Explanation, Picture
 
 MOST_PHASES, CELL, GAP = 3, 36.0, 14.0
+_REPAIR = "viz.kernel(kernel[blocks, threads](...))"
 _BELOW = "In a box: a thread, and how many more; below it: the index. Dashed: more than is needed."
 
 
@@ -41,10 +43,7 @@ def kernel(launch: Launch) -> Picture:
         x[0]: thread 0; x[1]: thread 1; x[2]: thread 2
     """
     if not isinstance(launch, Launch):
-        raise TypeError(
-            f"viz.kernel() wants a launch, not {type(launch).__name__}. "
-            "Try: viz.kernel(kernel[blocks, threads](...)), with what the launch gives"
-        )
+        raise TypeError(message("viz.kernel() wants what a launch gives", repair=_REPAIR))
     log, name = launch.log, launch.kernel.__name__
     if log is None:
         why = "A GPU does not tell what its threads touch. Try: with tk.cuda.simulate():"
