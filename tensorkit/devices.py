@@ -151,7 +151,11 @@ class Backend:
         """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""
         is_host = total.__class__ is np.ndarray
         if is_host and total.ndim > 1 and total.flags.c_contiguous:  # five times as fast
-            indices = np.arange(total.size).reshape(total.shape)[indices]
+            index = indices if isinstance(indices, tuple) else (indices,)
+            if len(index) == 1 and total.ndim == 2 and index[0].dtype == np.int64:  # rows
+                indices = index[0][..., None] * total.shape[1] + np.arange(total.shape[1])
+            else:
+                indices = np.arange(total.size).reshape(total.shape)[indices]
             values = np.broadcast_to(values, indices.shape).reshape(-1)
             total, indices = total.reshape(-1), indices.reshape(-1)
         self.xp.add.at(total, indices, values)
