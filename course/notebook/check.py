@@ -19,7 +19,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import tensorkit as tk
-from course.notebook import answer, compare, history, record
+from course.notebook import answer, compare, history, live, record
 from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
 from course.notebook.quiet import ASKS, NotAllowed
 from course.notebook.relations import first_relation
@@ -170,6 +170,8 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             finished = record.note_check(exercise, report, found.source)
             if finished:
                 report = replace(report, message=finished)
+            if shown := live.note(exercise, report):
+                report = replace(report, notes=(*report.notes, shown))
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
     except TimeLimit:  # of the check in which this one was called

@@ -168,6 +168,11 @@ def _exercise_row(exercise: Exercise) -> tuple[str, float, float, str]:
     )
 
 
+def is_learners() -> bool:
+    """Whether this is a learner's own notebook: no other one's checks are noted anywhere."""
+    return _file() is not None
+
+
 def _file() -> Path | None:
     """Where the notes lie; None where this is nobody's own notebook."""
     if os.environ.get("NBGRADER_EXECUTION") or os.environ.get("COURSE_BUILD"):
