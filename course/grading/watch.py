@@ -134,7 +134,7 @@ def _check(line: bytes) -> Check | None:
 
 def view(chapter: str, checks: Checks, left_out: list[str], *, minutes: float) -> Group:
     """A table of the exercises, one of the learners who need help, and what was left out."""
-    parts = [Text(f"{chapter}, {time.strftime('%H:%M:%S')}: {len(checks)} learners")]
+    parts = [Text(f"{chapter}, {time.strftime('%H:%M:%S')}, learners: {len(checks)}")]
     parts += [Text(f"Left out: {sentence}") for sentence in left_out[:MOST_NAMED]]
     return Group(*parts, _exercises(chapter, checks), _need_help(checks, minutes))
 

@@ -20,15 +20,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook import answer, compare, history, live, record
-from course.notebook.exercise import (
-    PUT_THESE,
-    Case,
-    Draw,
-    Exercise,
-    Mistake,
-    load,
-    no_such_exercise,
-)
+from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
 from course.notebook.quiet import ASKS, NotAllowed
 from course.notebook.relations import first_relation
 from course.notebook.report import Report, Row
@@ -36,6 +28,7 @@ from course.notebook.rules import parsed
 from course.notebook.runner import Budget, Outcome, run_case
 from course.notebook.slips import first_slip
 from course.notebook.state import random_state, sentence, set_random_state
+from course.notebook.varied import PUT_THESE
 from course.shared.errors import TimeLimit
 from course.shared.settings import settings
 

@@ -29,7 +29,7 @@ from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 from course.notebook.rules import Rule
-from course.notebook.varied import Value, Varied, replaced, seed_for
+from course.notebook.varied import PUT_THESE, Value, Varied, replaced, seed_for
 from course.shared.errors import CourseError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -415,9 +415,6 @@ class Prediction(Exercise):
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         return str(args[0])
-
-
-PUT_THESE = "Put the lines below into the answer cell, and a prediction in place of each `...`"
 
 
 def _other_numbers(varied: Varied, draw: Draw) -> Mapping[str, str]:

@@ -40,6 +40,10 @@ class Varied:
         return dict(zip(self.numbers, own, strict=True))
 
 
+PUT_THESE = "Put the lines below into the answer cell, and a prediction in place of each `...`"
+"""What to do with the questions of one's own that a check prints."""
+
+
 class Value(str):
     """A wrong prediction, given as an expression that has its value: it varies with its numbers."""
 

@@ -12,6 +12,8 @@ def learner() -> str:
         import pwd
 
         name = pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):  # Windows; a container without an entry for its user
+    except ImportError:  # Windows
         name = getpass.getuser()
+    except KeyError:  # a container that has no entry for its user
+        name = str(os.getuid())
     return os.environ.get("JUPYTERHUB_USER", name) if name == "jovyan" else name

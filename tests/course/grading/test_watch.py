@@ -60,7 +60,7 @@ def test_it_counts_who_tried_passed_and_is_stuck_and_names_who_needs_help(tmp_pa
     note(tmp_path, "eve", ("pixels", False, 1), ("what-shape", True, 1))
     note(tmp_path, "bob", ("pixels", False, 1), ("pixels", True, 2), ("pixels", False, 3))
     text = printed(tmp_path)
-    assert "3 learners" in text
+    assert "learners: 3" in text
     assert row(text, "pixels") == ["pixels", "3", "1", "1"]
     assert row(text, "what-shape") == ["what-shape", "1", "1", "0"]
     assert row(text, "ada") == ["ada", "pixels", "3", "0"]
@@ -91,7 +91,7 @@ def test_what_is_no_file_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(note(tmp_path, "ada", ("pixels", True, 1)))
     (tmp_path / "folder.jsonl").mkdir()
     text = printed(tmp_path)
-    assert "1 learners" in text
+    assert "learners: 1" in text
     assert text.count("Left out: ") == 3
 
 
@@ -169,9 +169,9 @@ watch.show({CHAPTER!r}, minutes=15)
         while word not in seen:
             seen += os.read(screen, 65536)  # ends with an OSError if the program does
 
-    wait_for(b"0 learners")
+    wait_for(b"learners: 0")
     note(tmp_path, "ada", ("pixels", False, 1))
-    wait_for(b"1 learners")
+    wait_for(b"learners: 1")
     started.send_signal(signal.SIGINT)
     assert started.wait(10) == 0
     os.close(screen)
