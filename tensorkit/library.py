@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, devices, dtypes, explainer
+from tensorkit import base, devices, direct_path, dtypes, explainer
 from tensorkit.autograd.function import Function
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
@@ -27,7 +27,7 @@ from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_
 from tensorkit.dispatch_layers import Trace, find_kernel, registered
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
-from tensorkit.errstate import direct_path, without_warnings
+from tensorkit.errstate import without_warnings
 
 Kernel = Callable[..., Any]
 
@@ -72,7 +72,7 @@ def register_kernel(
             _undo.callback(registered.remove, kernel)
             if kind in ("cpu", "default"):  # what the direct path calls is not in the table
                 direct_path.close()
-                _undo.callback(direct_path.open)
+                _undo.callback(direct_path.reopen)
     return func
 
 

@@ -135,7 +135,7 @@ def _common(offered: list[list[str]]) -> str:
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, those of the exercises among them, and the sandboxes that work."""
     digest = hashlib.sha256()
-    for file in sorted(Path(exercises.__path__[0]).glob("*.py")):
+    for file in sorted(Path(exercises.__path__[0]).rglob("*.py")):
         digest.update(file.read_bytes())
     versions = {**profiles.versions(), "exercises": digest.hexdigest()[:12]}
     safe = (profiles.NAMESPACES, profiles.LANDLOCK)

@@ -16,6 +16,7 @@ import ast
 import difflib
 import importlib
 import inspect
+import pkgutil
 import random
 import re
 import textwrap
@@ -413,7 +414,7 @@ def exercise(
         instance = definition()
         instance.id, instance.points = id, float(points)
         instance.difficulty, instance.minutes = difficulty, minutes
-        instance.chapter = definition.__module__.rpartition(".")[2].removeprefix("ch")
+        instance.chapter = _chapter_of(definition.__module__)
         default = "predict" if issubclass(definition, Prediction) else "write"
         instance.kind = kind or (default if stub is None else "repair")
         instance.further, instance.without = further, without
@@ -430,8 +431,17 @@ def exercise(
 @cache
 def chapters() -> tuple[str, ...]:
     """The names of all chapters that have exercises, in order: "01_tensors", ..."""
-    modules = (Path(__file__).parents[1] / "exercises").glob("ch*.py")
-    return tuple(sorted(module.stem.removeprefix("ch") for module in modules))
+    modules = pkgutil.iter_modules([str(Path(__file__).parents[1] / "exercises")])
+    return tuple(sorted(module.name.removeprefix("ch") for module in modules))
+
+
+def _chapter_of(module: str) -> str:
+    """The chapter of a module, which may lie in the chapter's folder.
+
+    >>> _chapter_of("course.exercises.ch10_engine.walk_back")
+    '10_engine'
+    """
+    return module.removeprefix("course.exercises.").partition(".")[0].removeprefix("ch")
 
 
 def load(chapter: str | None = None) -> dict[str, Exercise]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit import call_stack
-from tensorkit.autograd.inplace import check_write, written
+from tensorkit.autograd.versions import check_write, written
 from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
 from tensorkit.cuda.kernel_run import run

@@ -1,7 +1,7 @@
 """What functions are given: numbers, integers, sizes; the dtype that operands have together.
 
-``as_...`` gives None for what is not of that kind, ``need_...`` and ``check_...`` raise. What is
-said of all else has PyTorch's words.
+``as_...`` gives None for what is not of that kind; ``need_...`` and ``check_...`` raise, in
+PyTorch's words.
 """
 
 from typing import Any

@@ -54,14 +54,12 @@ def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 
 def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
-    if isinstance(g, np.generic):  # what NumPy makes of an array without dimensions
-        g = np.asarray(g)
     g = restored(g, shape, dim, keepdim)
-    if g.__class__ is np.ndarray and product_of(shape) < _SMALL:
+    if isinstance(g, np.ndarray | np.generic) and product_of(shape) < _SMALL:
         repeated = np.empty(shape, g.dtype)  # half the time of a view
         repeated[...] = g
         return repeated
-    return expand(g, shape)
+    return expand(np.asarray(g) if isinstance(g, np.generic) else g, shape)
 
 
 def wide(xp: Any, x: Any) -> Any:
@@ -92,6 +90,8 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
     if dim is None and dtype.char != "e":
         return xp.add.reduce(x, None, dtype, None, keepdims)
     axis = axes(x, dim)
+    if axis.__class__ is int and x.shape[axis] <= _TERMS and dtype.char != "e":
+        return xp.add.reduce(x, axis, dtype, None, keepdims)
     if dtype.char == "e":
         return xp.add.reduce(x, axis, xp.float32, None, keepdims).astype(dtype)
     if dtype.char == "f" and x.ndim and axis is not None:
@@ -154,6 +154,8 @@ sum.grad(
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
     shape, lead, found = x.shape, x.ndim - len(to), x
+    if shape[1:] == to:
+        return total(xp, x, 0)
     if lead >= 0:
         grown = [lead + dim for dim, size in enumerate(to) if size == 1 != shape[lead + dim]]
         found = total(xp, x, (*range(lead), *grown), True)
@@ -184,7 +186,7 @@ def _need_floats(input: Tensor, dtype: Any, **_: Any) -> None:
         )
 
 
-@op(explain=_need_floats)
+@op(check=_need_floats)
 def mean(
     xp: Any, input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:

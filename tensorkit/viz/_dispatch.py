@@ -8,6 +8,7 @@ from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, NamedTuple
 
+from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
@@ -15,7 +16,6 @@ from tensorkit.base import TensorBase
 from tensorkit.dispatch_layers import Trace
 from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
-from tensorkit.errstate import direct_path
 from tensorkit.ops.arguments import as_number
 from tensorkit.viz import boxes, drawing
 from tensorkit.viz.boxes import Box
@@ -107,7 +107,7 @@ def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Ro
         ]
     finally:
         state.trace = before
-        direct_path.open()
+        direct_path.reopen()
     if not found:
         name = getattr(operation, "__name__", repr(operation))
         raise NotSupportedError(

@@ -10,8 +10,8 @@ import sample
 from shipped import SHIPPED
 
 from course.authoring.audit import faults
-from course.exercises.ch10_engine import Part
-from course.exercises.ch12_kernels import KernelExercise
+from course.exercises.ch10_engine.part import Part
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
 from course.notebook.check import SEED, fixed_cases, judge, trials
 from course.notebook.compare import difference
 from course.notebook.exercise import KINDS, Case, Draw, Exercise, Prediction, case, chapters, load
