@@ -59,8 +59,8 @@ def _a_limit_for_float32(x: tk.Tensor) -> tk.Tensor:
     answer=softplus,
     stub=_overflows,
     points=0,
-    difficulty=4,
-    minutes=10,
+    difficulty=3,
+    minutes=12,
     further=True,
 )
 class Softplus(Exercise):
@@ -69,6 +69,9 @@ class Softplus(Exercise):
     The *softplus*, log(1 + exp(x)), is a smooth ramp: almost 0 far to the left, almost `x` far
     to the right. The code below computes the formula directly. It is right for small numbers,
     and answers `inf` for 100, because exp(100) is larger than any float32. Repair it.
+
+    On paper, log(1 + exp(x)) equals x + log(1 + exp(-x)): take exp(x) out of the bracket. `exp` of
+    a negative number is never too large. So each of the two forms is safe for half of all numbers.
 
     **Input:** `x`, a float tensor of any shape.
 
@@ -87,8 +90,8 @@ class Softplus(Exercise):
     hints = (
         "`exp` of a large number is `inf`, `exp` of a negative one is harmless. Can the formula be "
         "written so that `exp` sees only negative numbers?",
-        "On paper, log(1 + exp(x)) equals x + log(1 + exp(-x)). Use the left form where `x` is "
-        "negative, the right one where it is positive.",
+        "Use the form with exp(x) where `x` is negative, the form with exp(-x) where it is "
+        "positive.",
         "Both in one line: `-x.abs()` is never positive, and `x.clamp(min=0)` is `x` where it is "
         "positive and 0 elsewhere.",
     )

@@ -317,18 +317,20 @@ def _half_of_it(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return upstream * (1 - out)
 
 
-@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=2, difficulty=2, minutes=6)
+@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=3, difficulty=3, minutes=9)
 class SigmoidGradient(Exercise):
-    """A formula that can be differentiated
+    r"""A formula that can be differentiated
 
-    For `out = sigmoid(x)` the derivative is `out * (1 - out)`. Write the formula of this node
-    so that its *result* has a history too: the second derivative goes back through it.
+    The slope of the sigmoid is $\frac{e^{-x}}{(1 + e^{-x})^2}$. Its node has saved the result
+    `out`, which is $\frac{1}{1 + e^{-x}}$, and not `x`. Find on paper how the slope is computed
+    from `out` alone. Then write the gradient formula of this node so that its *result* has a
+    history too: the second derivative goes back through it.
 
     **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
     of dimensions, which may require grad.
 
-    **Output:** upstream gradient times derivative, element by element, computed with tensor
-    operations that are recorded.
+    **Output:** upstream gradient times slope, element by element, computed with tensor operations
+    that are recorded.
 
     ```python
     sigmoid_gradient(tk.tensor([1.0, 2.0]), tk.tensor([0.5, 0.25]))
@@ -340,7 +342,9 @@ class SigmoidGradient(Exercise):
     """
 
     hints = (
-        "As with tanh: what comes from above, times the node's own derivative.",
+        "The slope is a product of two fractions: $\\frac{1}{1 + e^{-x}}$, which is `out`, and "
+        "$\\frac{e^{-x}}{1 + e^{-x}}$. The two fractions add up to 1.",
+        "As with tanh: what comes from above, times the node's own slope, `out * (1 - out)`.",
         "Write one line with `*` and `-` and nothing that takes a tensor out of the graph: no "
         "`detach`, no `no_grad`, no `.data`, no `.item()`.",
     )
@@ -809,7 +813,7 @@ def _the_step_alone(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk
     return tk.linalg.solve(hessian, gradient)
 
 
-@exercise("newton-step", answer=newton_step, points=4, difficulty=3, minutes=8)
+@exercise("newton-step", answer=newton_step, points=3, difficulty=3, minutes=8)
 class NewtonStep(Exercise):
     """One step of Newton's method
 

@@ -387,9 +387,7 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     if right.ended == "raised":
         return own or f"Here it should raise {type(right.error).__name__}."
     if mine.changed:
-        which = " and ".join(f"argument {position + 1}" for position in mine.changed)
-        values = [trial.case.args[position] for position in mine.changed]
-        return f"It changes {which}, which still belongs to the caller. {_work_on(values)}"
+        return _about_changes(mine.changed, trial.case.args)
     found = compare.difference(mine.value, right.value)
     if mine.value is None and right.value is not None:
         found = f"It is None: {_why_none(source, exercise.name)}"
@@ -398,6 +396,19 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     ):
         found = None  # "got" and "expected" say it already
     return " ".join(filter(None, [found, own]))
+
+
+def _about_changes(changed: Mapping[int, str], args: tuple[Any, ...]) -> str:
+    """What the answer changed in its arguments, and how to leave them alone."""
+    parts = [
+        f"`{what}` of argument {n + 1}" if what != "values" else f"argument {n + 1}"
+        for n, what in changed.items()
+    ]
+    belongs = "which still belongs" if len(parts) == 1 else "which still belong"
+    mend = _work_on([args[position] for position in changed])
+    if "values" not in changed.values():
+        mend = "`x.detach()` has the same numbers, and a `requires_grad` and a `grad` of its own."
+    return f"It changes {' and '.join(parts)}, {belongs} to the caller. {mend}"
 
 
 def _work_on(values: list[Any]) -> str:
