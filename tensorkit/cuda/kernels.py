@@ -188,7 +188,7 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
-    if (n_dims := source.arrays[parameter]) != value._array.ndim:
+    if (n_dims := source.n_dims[parameter]) != value._array.ndim:
         what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
         _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
     if parameter in source.written and check_write(value):
