@@ -10,7 +10,7 @@ _spec.loader.exec_module(size)
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1399,
+    "autograd": 1402,
     "cuda": 1316,
     "explain": 281,
     "nn": 613,
@@ -20,7 +20,7 @@ ROOMS = {
     "utils": 107,
     "viz": 1905,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3250, 265
+MOST_OF_CORE, MOST_IMPORTS = 3253, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
