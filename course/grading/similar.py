@@ -38,8 +38,8 @@ COMMON = 0.1
 LEAST, ALIKE = 60, 0.5
 """Rare shingles that one of two alike answers has at least, and the likeness from which on."""
 USUAL = 1 / 3
-"""An answer that is near those of more than this share of the class, and of more than `FEW` learners,
-is the usual one, which has no rare shingles."""
+"""An answer that is near those of more than this share of the class, and of more than `FEW`
+learners, is the usual one, which has no rare shingles."""
 FEW = 5
 MOST = 20_000
 """Characters of one answer that are read."""

@@ -3,8 +3,7 @@
 A file in `answers/` holds those of a chapter. Of each answer: the exercise, whether it is right,
 what a wrong one is told, then what its author meant, and the code without its docstring. What is
 told is the name of a mistake, a slip or a relation, or the words of the rule that it breaks; "the
-rule" of a prediction is that of its question. "-" stands where nothing is named, and in chapters 10
-to 12, of which only right and wrong are held here.
+rule" of a prediction is that of its question. "-" stands where nothing is named.
 """
 
 from __future__ import annotations
