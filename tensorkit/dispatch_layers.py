@@ -42,7 +42,7 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     named = {name: values[name] for name in definition.options if name != definition.variadic}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return on_arrays(definition, *tensors, *others, **named)
-    explainer.need_tensors(definition, values)
+    explainer.check_tensors(definition, values)
     trace = Trace(definition.call, tensors)
     if state.modes:
         found = through_modes(definition.call, args, options, records=False)

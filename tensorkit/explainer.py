@@ -20,7 +20,7 @@ from tensorkit.ops.arguments import as_number, kind_of, no_kernel
 FROM_ARRAYS = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 
 
-def need_tensors(definition: Any, values: dict[str, Any]) -> None:
+def check_tensors(definition: Any, values: dict[str, Any]) -> None:
     """TypeError unless all tensors are tensors, or None where that is the default."""
     given = [values[name] for name in definition.inputs]
     accepts_numbers = definition.promote and definition.numbers and len(given) > 1

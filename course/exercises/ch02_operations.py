@@ -12,6 +12,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.rules import LOOP, Rule
+from course.notebook.varied import Value, Varied
 
 
 def softplus(x: tk.Tensor) -> tk.Tensor:
@@ -595,6 +596,12 @@ class WhichResult(Prediction):
             "Go from left to right: absolute values, square roots, their sum, rounded."
         ),
     }
+    varied = (
+        Varied(
+            ("1.0", "2.0", "3.0", "4.0"), 1, 9, ("tk.tensor([1.0, 2.0", "tk.tensor([[1.0, 2.0]")
+        ),
+        Varied(("4.0", "7.0", "9.0"), 1, 9, ("tk.tensor([4.0, 9.0, 7.0])",)),
+    )
     hints = (
         "`*` and `**` keep the shape. `@`, `sum` and `argmax` make fewer numbers of many.",
         "The `dim` that you name is the one that goes. `[[1, 2], [3, 4]]` has rows as dimension 0: "
@@ -603,8 +610,12 @@ class WhichResult(Prediction):
     usual_mistakes = {
         "dim names what stays": (
             {
-                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)": [3.0, 7.0],
-                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)": [4.0, 6.0],
+                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)": Value(
+                    "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)"
+                ),
+                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)": Value(
+                    "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)"
+                ),
                 "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).amax(dim=-1)": [3.0, 4.0],
             },
             "You kept the dimension that is named. `dim=0` says which dimension disappears: after "
@@ -612,8 +623,12 @@ class WhichResult(Prediction):
         ),
         "products confused": (
             {
-                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": 11.0,
-                "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])": [3.0, 8.0],
+                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": Value(
+                    "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])"
+                ),
+                "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])": Value(
+                    "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])"
+                ),
             },
             "You exchanged `*` and `@`. `*` works element by element and keeps the shape; `@` adds "
             "the products up.",
@@ -628,8 +643,10 @@ class WhichResult(Prediction):
         ),
         "vectors are added up": (
             {
-                "tk.tensor([1.0, 2.0, 3.0]) ** 2": 14.0,
-                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": 11.0,
+                "tk.tensor([1.0, 2.0, 3.0]) ** 2": Value("(tk.tensor([1.0, 2.0, 3.0]) ** 2).sum()"),
+                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": Value(
+                    "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])"
+                ),
             },
             "You added the elements up. An operation on elements leaves as many numbers as it was "
             "given.",

@@ -13,6 +13,7 @@ import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
 from course.notebook.rules import GRADIENT_IN_LOOP, Rule
+from course.notebook.varied import Value, Varied
 
 
 def second_derivative(coefficients: list[float], x: float) -> float:
@@ -472,6 +473,7 @@ class WhichDerivative(Prediction):
             "The slope of element 0 does not depend on element 0."
         ),
     }
+    varied = (Varied(("2.0", "5"), 4, 9, ("x**3, tk.tensor(2.0)", "5 * x, tk.tensor(2.0)")),)
     hints = (
         "Differentiate on paper: x³, 3x², 6x. `hessian` does it twice.",
         "Entry `[i, j]` of a Hessian says how much slope `i` changes when element `j` changes.",
@@ -479,8 +481,12 @@ class WhichDerivative(Prediction):
     usual_mistakes = {
         "one derivative too few": (
             {
-                "tk.autograd.functional.jacobian(lambda x: x**3, tk.tensor(2.0))": 8.0,
-                "tk.autograd.functional.hessian(lambda x: x**2 + 5 * x, tk.tensor(2.0))": 9.0,
+                "tk.autograd.functional.jacobian(lambda x: x**3, tk.tensor(2.0))": Value(
+                    "tk.tensor(2.0) ** 3"
+                ),
+                "tk.autograd.functional.hessian(lambda x: x**2 + 5 * x, tk.tensor(2.0))": Value(
+                    "2 * tk.tensor(2.0) + 5"
+                ),
             },
             "Count the derivatives: `jacobian` takes one, `hessian` takes two.",
         ),

@@ -15,7 +15,7 @@
       "exercises": [               one report for each exercise, in the order of the chapter
         {"id": "checkerboard", "cell": "check-checkerboard", "title": "A checkerboard",
          "status": "partly", "possible": 6.0, "earned": 4.5, "message": "...",
-         "mistake": "only even rows", "notes": ["..."], "witness": "checker",
+         "mistake": "only even rows", "notes": ["..."], "code": "", "witness": "checker",
          "rows": [{"label": "a square board", "status": "passed", "call": "...", "got": "...",
                    "expected": "...", "tip": "..."}]}
       ],

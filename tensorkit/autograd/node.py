@@ -59,7 +59,7 @@ class Rule:
     the first input, ``out``.
     """
 
-    is_part = False  # of a view of some elements, which saves the whole's shape and an index
+    is_part = False  # a view of some elements: its node saves the shape of the whole and an index
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
     unchanged: tuple[Any, ...] = ()  # what is saved where that is only options' defaults
@@ -131,7 +131,7 @@ def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
 
 
 class Hooks:
-    """What hangs on a node or a leaf: functions of the user that backward calls."""
+    """What the user has attached to a node or a leaf: functions that backward calls."""
 
     __slots__ = ("line", "retained", "tensor")
 
@@ -336,9 +336,7 @@ def mark_inference(result: Tensor) -> Tensor:
     return result
 
 
-def add_node(  # noqa: C901 - one function, for speed
-    rule: Rule, result: Tensor, values: dict[str, Any]
-) -> Tensor:
+def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
     """Give ``result`` a node, if an input requires grad and operations are recorded.
 
     ``values``: the operation's inputs and options by name, of which the node keeps what the
@@ -356,17 +354,13 @@ def add_node(  # noqa: C901 - one function, for speed
     saved, versions = [], []
     for name, users in zip(rule.keeps, rule.users):  # noqa: B905 - as in Rule.gradients
         value, version = result if name == "out" else values.get(name), 0
-        if isinstance(value, TensorBase):
-            for at in users:
-                if edges[at] is not None:
-                    break
-            else:
-                value = None
-            if value is not None:
-                _refuse_inference(value)
-                version = 0 if value._storage is None else value._storage.version
-                if name == "out":  # the tensor itself would point back to the node
-                    value = base.same_memory(value)
+        if isinstance(value, TensorBase) and not [at for at in users if edges[at] is not None]:
+            value = None
+        elif isinstance(value, TensorBase):
+            _refuse_inference(value)
+            version = 0 if value._storage is None else value._storage.version
+            if name == "out":  # the tensor itself would point back to the node
+                value = base.same_memory(value)
         saved.append(value)
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0

@@ -54,15 +54,14 @@ class recording:
 
     def made(self, result: TensorBase) -> None:
         """A tensor was made: note its origin."""
-        call = _Call()
-        result._origin = Origin(result, call, call.tensors)
+        result._origin = Origin(result, _Call())
 
     def writes(self, x: TensorBase) -> None:
         """``x`` is about to be written to: its origin becomes that write."""
         call = _Call()
         # `x[0] = 1` writes to a view of x that is made for it
         for tensor in [x] if call.operation != "setitem" else [x, call.tensors[0]]:
-            origin, before = Origin(tensor, call, call.tensors), getattr(tensor, "_origin", None)
+            origin, before = Origin(tensor, call), getattr(tensor, "_origin", None)
             if before is not None:
                 before._superseded(tensor)
             tensor._origin = origin
@@ -84,12 +83,12 @@ class Origin:
     _storage: Storage | None = None  # known once the tensor was an input of another operation
     _tensor: Callable[[], TensorBase | None]
 
-    def __init__(self, tensor: TensorBase, call: "_Call | None" = None, inputs: Any = ()) -> None:
+    def __init__(self, tensor: TensorBase, call: "_Call | None" = None) -> None:
         self._tensor = weakref.ref(tensor)
         if call is not None:
             self.operation, self.file, self.line = call.operation, call.file, call.line
-            self._inputs = tuple([_noted(x)._used(x) for x in inputs])
-            self._why = why_untracked(self.operation, inputs, tensor)
+            self._inputs = tuple([_noted(x)._used(x) for x in call.tensors])
+            self._why = why_untracked(self.operation, call.tensors, tensor)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:

@@ -173,6 +173,4 @@ def number_array(value: Number, dtype: DType) -> Any:
 
 def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
-    if dtype.category == 1 and isinstance(number, float):
-        number = int(number)
     return without_warnings(number_array, number, dtype)

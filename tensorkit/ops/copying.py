@@ -113,7 +113,7 @@ _CONVERSION = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g: g})
 
 
 def converted(x: TensorBase, dtype: DType) -> Tensor:
-    """A copy of ``x`` with this dtype, in row-major order where elements are repeated."""
+    """A copy of ``x`` with this dtype, without a node; row-major where elements are repeated."""
     array = x._array
     order = "C" if 0 in array.strides else "K"
     return base.new(without_warnings(array.astype, dtype.numpy, order))

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Prediction, exercise
+from course.notebook.varied import Value, Varied
 
 
 @exercise("how-many-parameters", points=2, difficulty=2, minutes=5)
@@ -45,6 +46,7 @@ class HowManyParameters(Prediction):
             "Count both linear layers by the rule above, and add."
         ),
     }
+    varied = (Varied(("64",), 20, 99, ("tk.nn.Linear(64, 10",)),)
     hints = (
         "A linear layer from `n` inputs to `m` outputs has `n * m` weights and `m` biases.",
         "Its weight has the shape `[m, n]`. It changes only the last dimension of its input, from "
@@ -53,7 +55,7 @@ class HowManyParameters(Prediction):
     usual_mistakes = {
         "no biases": (
             {
-                "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": 640,
+                "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": Value("64 * 10"),
                 "len(list(net.parameters()))": 2,
                 "sum(p.numel() for p in net.parameters())": 2368,
             },
@@ -62,7 +64,7 @@ class HowManyParameters(Prediction):
         ),
         "a bias for each input": (
             {
-                "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": 704,
+                "sum(p.numel() for p in tk.nn.Linear(64, 10).parameters())": Value("64 * 10 + 64"),
                 "sum(p.numel() for p in net.parameters())": 2464,
             },
             "You counted a bias for each input. A bias is added to the result, so there is one for "
