@@ -13,9 +13,7 @@ Programming Guide, Device Memory Accesses and Shared Memory).
 
 import itertools
 import math
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit.cuda.kernel_source import Source
@@ -98,48 +96,41 @@ class Log:
         self.counts = self.least = Counts()
         self.shown = list[list[Together]]()
         self._numbers = Counter[str]()
-        self._positions = [*source.thread.__code__.co_positions()]
-        self._accesses = list[Access]()
+        # the place in the text of each instruction, and what the threads did since the last barrier
+        self.positions: list[Any] = [*source.thread.__code__.co_positions()]
+        self.accesses = list[Access]()
         self._written = set[tuple[int, int]]()  # blocks and addresses in shared memory
         # of each address in global memory: an access for each block and kind
         self._touched = defaultdict[int, dict[Any, Access]](dict)
 
-    def note(self, memory: Any, kind: str, element: tuple[int, ...], address: int) -> Access:
-        """The running thread accesses an element; ``Memory.at`` says so."""
-        place: Any = self._positions[sys._getframe(3).f_lasti // 2]  # the frame of the kernel
-        it = Access(self.block, self.thread, place, memory, kind, element, address)
-        self._accesses.append(it)
-        return it
-
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
-        turns, elements, warps = Counter[Any](), defaultdict(list), defaultdict(list)
+        turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
         early = []
-        for it in self._accesses:
-            elements[it.address].append(it)
-            turn = turns[it.thread, it.place, it.kind]
-            turns[it.thread, it.place, it.kind] += 1
-            warps[it.thread // WARP, it.place, it.kind, turn].append(it)
-            if not it.memory.is_shared:
-                self._touched[it.address].setdefault((it.block, it.kind), it)
-            elif it.kind == STORE:
-                self._written.add((it.block, it.address))
-            elif (it.block, it.address) not in self._written:
+        for it in self.accesses:
+            block, thread, place, memory, kind, _, address = it
+            elements[address].append(it)
+            came = thread, place, kind
+            warps[thread // WARP, place, kind, turns[came]].append(it)
+            turns[came] += 1
+            if not memory.is_shared:
+                self._touched[address].setdefault((block, kind), it)
+            elif kind == STORE:
+                self._written.add((block, address))
+            elif (block, address) not in self._written:
                 early.append(it)
-        for address in sorted(elements):
-            self._check_race(elements[address], "thread")
+        self._check_races(elements, "thread")
         for it in early:
             self._refuse_unwritten(it)
         found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
         if self.block == 0 and found:
             self.shown.append(found)
         self._numbers["barriers"] += is_barrier
-        self._accesses = []
+        self.accesses = []
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
-        for address in sorted(self._touched):
-            self._check_race(self._touched[address].values(), "block")
+        self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
         all_of_it = [it for found in self._touched.values() for it in found.values()]
@@ -165,11 +156,14 @@ class Log:
 
     # What goes wrong
 
-    def _check_race(self, accesses: Collection[Access], who: str) -> None:
+    def _check_races(self, elements: dict[int, list[Access]], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
-        kinds, runners = {it.kind for it in accesses}, {getattr(it, who) for it in accesses}
-        if len(runners) == 1 or kinds in ({LOAD}, {ATOMIC}):
-            return
+        for _, accesses in sorted(elements.items()):
+            kinds = {it.kind for it in accesses}
+            if len({getattr(it, who) for it in accesses}) > 1 and kinds not in ({LOAD}, {ATOMIC}):
+                self._refuse_race(accesses, who)
+
+    def _refuse_race(self, accesses: list[Access], who: str) -> NoReturn:
         # the write of the lowest one, and the lowest other one: in whatever order they ran
         ordered = sorted(accesses, key=lambda it: (it.kind == LOAD, it.block, it.thread))
         one, other = next(
