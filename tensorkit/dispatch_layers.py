@@ -93,15 +93,6 @@ def find_kernel(kernels: dict[str, Any], operation: str, device: str) -> Any:
     return kernel
 
 
-registered: list[Any] = []  # the kernels that users have registered for operations of ``@op``
-
-
-def computes_on_tensors() -> bool:
-    """Whether formulas compute on tensors: modes and kernels of users' own see their operations."""
-    is_overridden = find_kernel.current is not find_kernel.__wrapped__  # type: ignore[attr-defined]
-    return bool(state.modes or registered) or is_overridden
-
-
 def _promotion(
     definition: Definition, values: dict[str, Any], tensors: list[Any], device: Device
 ) -> tuple[list[Any], Any]:

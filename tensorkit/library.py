@@ -24,7 +24,7 @@ from tensorkit.autograd.function import Function
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_mix
-from tensorkit.dispatch_layers import Trace, find_kernel, registered
+from tensorkit.dispatch_layers import Trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import without_warnings
@@ -37,7 +37,7 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
 
     op: an operation such as ``tk.relu``, or a custom one. Also a decorator, without ``func``. A
     kernel that was there before is replaced; ``scope`` ends with what was registered inside. While
-    an operation of tensorkit has a kernel for the CPU, all operations take the slow way.
+    an operation of tensorkit has a kernel of yours, all operations take the slow way.
 
     Raises TypeError for what is no operation, or for compositions of others such as ``tk.matmul``;
     NotSupportedError for views, which compute nothing.
@@ -63,12 +63,9 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     kind = "default" if device_types is None else Device(device_types).type
     _restore_at_the_end(definition.kernels)
     definition.kernels[kind] = func if is_custom else _on_tensors(definition, func)
-    if not is_custom:
-        registered.append(func)
-        _undo.callback(registered.remove, func)
-        if kind in ("cpu", "default"):  # what the direct path calls is not in the table
-            direct_path.close()
-            _undo.callback(direct_path.reopen)
+    if not is_custom:  # what the direct path calls is not in the table
+        direct_path.close()
+        _undo.callback(direct_path.reopen)
     return func
 
 

@@ -49,6 +49,9 @@ class Counts(NamedTuple):
     barriers: int = 0
 
 
+Act = tuple[int, int, int, str]  # what a thread does: the line, its block, its number, in words
+
+
 class Access(NamedTuple):
     """What a thread did with an element."""
 
@@ -106,22 +109,20 @@ class Log:
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
         turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
-        early = []
         for it in self.accesses:
-            block, thread, place, memory, kind, _, address = it
-            elements[address].append(it)
-            came = thread, place, kind
-            warps[thread // WARP, place, kind, turns[came]].append(it)
+            elements[it.address].append(it)
+            came = it.thread, it.place, it.kind
+            warps[it.thread // WARP, it.place, it.kind, turns[came]].append(it)
             turns[came] += 1
-            if not memory.is_shared:
-                self._touched[address].setdefault((block, kind), it)
-            elif kind == STORE:
-                self._written.add((block, address))
-            elif (block, address) not in self._written:
-                early.append(it)
         self._check_races(elements, "thread")
-        for it in early:
-            self._refuse_unwritten(it)
+        for address, accesses in elements.items():
+            first, at = accesses[0], (self.block, address)
+            if not first.memory.is_shared:
+                self._touched[address] |= {(self.block, it.kind): it for it in accesses}
+            elif first.kind != STORE and at not in self._written:
+                self._refuse_unwritten(first)
+            else:  # without a race a thread wrote first what it reads here
+                self._written.add(at)
         found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
         if self.block == 0 and found:
             self.shown.append(found)
@@ -175,48 +176,46 @@ class Log:
         repair = f"cuda.atomic_add({one.memory.name}, i, value), or another element for each {who}"
         if who == "thread" and len(lines) == 2:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
-        self.refuse(
-            f"races: two {who}s touch {one.text}, and one of them writes",
-            [(it.line, it.block, it.thread, f"{it.kind} it") for it in (one, other)],
-            ", with no barrier between: the result depends on who is first",
-            repair=repair,
-            element=one.element,
-        )
+        what = f"races: two {who}s touch {one.text}, and one of them writes"
+        why = ", with no barrier between: the result depends on who is first"
+        acts = [(it.line, it.block, it.thread, f"{it.kind} it") for it in (one, other)]
+        self.refuse(acts, what, why, repair, one.element)
 
     def refuse_outside(self, it: Access) -> NoReturn:
         """KernelError for an index outside of its array."""
         name, sizes = it.memory.name, " x ".join(map(str, it.memory.host.shape))
-        self.refuse(
-            f"reaches {it.text}, which is outside of {name}",
-            [(it.line, it.block, it.thread, "was there")],
-            f"; {name} has {sizes} elements, and none is counted from the end",
-            repair="a guard around the line: if i < n:",
-            element=it.element,
-        )
+        what = f"reaches {it.text}, which is outside of {name}"
+        why = f"; {name} has {sizes} elements, and none is counted from the end"
+        self._refuse_access(it, what, why, "a guard around the line: if i < n:")
 
     def _refuse_unwritten(self, it: Access) -> NoReturn:
-        self.refuse(
-            f"reads {it.text} before any thread has written it",
-            [(it.line, it.block, it.thread, "was there")],
-            ". Shared memory begins with no meaning, in each block anew",
-            repair=f"{it.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
-            element=it.element,
-        )
+        what = f"reads {it.text} before any thread has written it"
+        why = ". Shared memory begins with no meaning, in each block anew"
+        repair = f"{it.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
+        self._refuse_access(it, what, why, repair)
+
+    def _refuse_access(self, it: Access, what: str, why: str, repair: str) -> NoReturn:
+        acts = [(it.line, it.block, it.thread, "was there")]
+        self.refuse(acts, what, why, repair, it.element)
 
     def refuse(
-        self, what: str, acts: list[tuple[int, int, int, str]], why: str = "", **more: Any
+        self,
+        acts: list[Act],
+        what: str,
+        why: str = "",
+        repair: str | None = None,
+        element: Any = (),
     ) -> NoReturn:
-        """KernelError about what threads do; of each: the line, the block, the thread, in words."""
+        """KernelError about what threads do."""
+        threads, blocks = self.threads, self.blocks
         told = ", ".join(
-            f"thread {self.threads.shown(thread)} of block {self.blocks.shown(block)} {does}"
+            f"thread {threads.shown(thread)} of block {blocks.shown(block)} {does}"
             for _, block, thread, does in acts
         )
-        raise KernelError(
-            f"Kernel {self.source.name} {what}",
-            *map(self.source.at, sorted({line for line, *_ in acts})),
-            f"{told.capitalize()}{why}.",
-            line=acts[0][0],
-            block=tuple(self.blocks.place(acts[0][1])),
-            threads=tuple(tuple(self.threads.place(thread)) for _, _, thread, _ in acts),
-            **more,
-        ) from None
+        lines = map(self.source.at, sorted({line for line, *_ in acts}))
+        first = f"Kernel {self.source.name} {what}"
+        error = KernelError(first, *lines, f"{told.capitalize()}{why}.", repair=repair)
+        error.line, error.block = acts[0][0], tuple(blocks.place(acts[0][1]))
+        error.threads = tuple(tuple(threads.place(thread)) for _, _, thread, _ in acts)
+        error.element = element
+        raise error from None

@@ -113,19 +113,17 @@ def _explain(log: Log, error: Exception) -> NoReturn:
     """The error of a thread, with the line of the kernel and who was there."""
     frames = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == log.source.file]
-    what, more = f"stopped: {error}", dict[str, Any]()
+    acts = [(lines[-1], log.block, log.thread, "was there")]
     if "cannot be interpreted as an integer" in str(error):
-        what, more = "has an index that is no whole number", {"repair": "//, not /"}
-    log.refuse(what, [(lines[-1], log.block, log.thread, "was there")], **more)
+        log.refuse(acts, "has an index that is no whole number", repair="//, not /")
+    log.refuse(acts, f"stopped: {error}")
 
 
 def _refuse_split(log: Log, reached: dict[int, int]) -> NoReturn:
     line, other = sorted(reached, key=lambda it: it or math.inf)[:2]
     does = f"waits in line {other}" if other else "has ended"
     acts = (line, log.block, reached[line], "waits there"), (line, log.block, reached[other], does)
-    log.refuse(
-        "has a barrier that not all threads of a block reach",
-        [*acts],
-        ". On a GPU they would wait for ever, or go on with wrong numbers",
-        repair="cuda.syncthreads() outside of if, and of loops that differ between threads",
-    )
+    what = "has a barrier that not all threads of a block reach"
+    why = ". On a GPU they would wait for ever, or go on with wrong numbers"
+    repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
+    log.refuse([*acts], what, why, repair)
