@@ -6,8 +6,8 @@ dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a back
 leaves nothing behind; and the walk is a loop, so that a graph may be a million nodes deep.
 
 Gradients are arrays in a plain backward. They are tensors with ``create_graph``, which records the
-backward, and while the direct path is closed: a ``DispatchMode`` or a kernel of the user's is to see
-every operation. Gradients of leaves are collected until the end and only then added to
+backward, and while the direct path is closed: a ``DispatchMode`` or a kernel of the user's is to
+see every operation. Gradients of leaves are collected until the end and only then added to
 ``.grad``.
 """
 

@@ -215,7 +215,7 @@ class Log:
         lines = map(self.source.at, sorted({line for line, *_ in acts}))
         first = f"Kernel {self.source.name} {what}"
         error = KernelError(first, *lines, f"{told.capitalize()}{why}.", repair=repair)
-        error.line, error.block = acts[0][0], tuple(blocks.place(acts[0][1]))
-        error.threads = tuple(tuple(threads.place(thread)) for _, _, thread, _ in acts)
+        error.line, error.block = acts[0][0], blocks.place(acts[0][1])
+        error.threads = tuple(threads.place(thread) for _, _, thread, _ in acts)
         error.element = element
         raise error from None

@@ -13,8 +13,6 @@ from functools import partial
 from operator import index as integer
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tensorkit.cuda.kernel_log import ATOMIC, LOAD, STORE, Access, Log, Pair
 from tensorkit.cuda.kernel_source import Source
 
@@ -66,8 +64,8 @@ def run(
     """
     log = Log(source, blocks, threads)
     memory = {name: Memory(name, *array, log) for name, array in arrays.items()}
-    for number, (name, (shape, dtype)) in enumerate(source.shared.items(), start=1):
-        memory[name] = Memory(name, np.zeros(shape, dtype), -number << 40, log)
+    for number, (name, array) in enumerate(source.shared.items(), start=1):
+        memory[name] = Memory(name, array.copy(), -number << 40, log)
     words = {"_blockDim": threads, "_gridDim": blocks, "_atomic_add": atomic_add}
     call = partial(source.thread, **numbers, **memory, **words)
     order, numbers_of_blocks = random.Random(seed), [*range(math.prod(blocks))]
