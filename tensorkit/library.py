@@ -178,12 +178,14 @@ def _results(found: Any) -> tuple[Any, ...]:
 class CustomOp:
     """An operation of the user's; ``custom_op`` makes it. PyTorch's ``CustomOpDef``."""
 
+    _function: Any  # a Function, whose forward is the layers below autograd
+
     def __init__(self, name: str, func: Kernel) -> None:
         self.name, self.kernels = name, dict[str, Kernel]()
         self.signature = inspect.signature(func)
         functools.update_wrapper(self, func)
         self.__name__ = name.partition("::")[2]
-        self._function = self._recorded(self._no_gradient, None)
+        register_autograd(self, self._no_gradient)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for these arguments."""
@@ -193,13 +195,6 @@ class CustomOp:
             raise TypeError(f"{self.name}(): {error}") from None
         bound.apply_defaults()
         return self._function.apply(*bound.args)
-
-    def _recorded(self, backward: Any, setup_context: Any) -> Any:
-        """The Function whose forward is the layers below autograd."""
-        keep = setup_context or (lambda ctx, inputs, output: None)
-        members = {"forward": self._computed, "setup_context": keep, "backward": backward}
-        static = {name: staticmethod(member) for name, member in members.items()}
-        return type(self.__name__, (Function,), static)
 
     def _no_gradient(self, ctx: Any, *gradients: Any) -> NoReturn:
         raise NotSupportedError(
@@ -277,7 +272,10 @@ def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | N
         first = f"register_autograd() wants a custom operation, not {getattr(op, '__name__', op)}"
         repair = '@tk.library.custom_op("mine::name", mutates_args=())'
         raise TypeError(message(first, repair=repair))
-    op._function = op._recorded(backward, setup_context)
+    keep = setup_context or (lambda ctx, inputs, output: None)
+    members = {"forward": op._computed, "setup_context": keep, "backward": backward}
+    static = {name: staticmethod(member) for name, member in members.items()}
+    op._function = type(op.__name__, (Function,), static)
 
 
 CustomOp.register_kernel = register_kernel  # type: ignore[attr-defined]

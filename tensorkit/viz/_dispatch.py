@@ -44,16 +44,11 @@ class Layer(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The way of one call: its layers from the outside in, and the kernel; None if none ran."""
+    """The way of one call: its layers from the outside in, and the kernel, all in words."""
 
     operation: str
     layers: list[Layer]
-    kernel: str | None
-
-    @property
-    def end(self) -> str:
-        """Where the call ends, in words."""
-        return self.kernel or "no kernel: the mode answered"
+    kernel: str
 
 
 def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Picture:
@@ -74,17 +69,16 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
     routes = routes_of("viz.dispatch", operation, args, options)
     shown, width = routes[:MOST_CALLS], 44 if len(routes) == 1 else 26
     title = f"Dispatch of {', '.join(it.operation for it in shown)}"
-    title += f": ends in {routes[0].end}" if len(routes) == 1 else ""
+    title += f": ends in {routes[0].kernel}" if len(routes) == 1 else ""
     drawn, edges = list[Box](), list[tuple[int, int]]()
     for route in shown:
         edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
         for name, is_passed, reason in route.layers:
             lines = [*["skipped"] * (not is_passed), *drawing.wrap_text(reason, width)]
             drawn.append(Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
-        drawn.append(Box(route.operation, drawing.wrap_text(route.end, 40), drawing.RESULT))
+        drawn.append(Box(route.operation, drawing.wrap_text(route.kernel, 40), drawing.RESULT))
     canvas = Canvas(title)
-    boxes.draw(canvas, drawn, edges)
-    boxes.key(canvas, drawn, MEANINGS)
+    boxes.draw(canvas, drawn, edges, MEANINGS)
     return Picture(title, canvas, "\n".join([title, *sentences(routes)]))
 
 
@@ -93,7 +87,7 @@ def sentences(routes: list[Route]) -> list[str]:
     lines = []
     for route in routes:
         lines += [f"{route.operation}:"] * (len(routes) > 1)
-        lines += [*(it.text for it in route.layers), f"kernel: {route.end}"]
+        lines += [*(it.text for it in route.layers), f"kernel: {route.kernel}"]
     return lines
 
 
@@ -129,7 +123,7 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
     layers = [Layer("autograd", requires_grad(result), why)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))
     if inner.kernel is None:
-        return Route(name, layers, None)
+        return Route(name, layers, "no kernel: the mode answered")
     return Route(name, [*layers, _promotion(inner), _device(inner)], _kernel(inner))
 
 
