@@ -28,6 +28,7 @@ from tensorkit.dispatch_layers import Trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import without_warnings
+from tensorkit.overrides import replaced
 
 Kernel = Callable[..., Any]
 
@@ -100,13 +101,8 @@ def scope() -> Iterator[None]:
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
-    before = vars(state).copy()
-    vars(state).update(grad=False, on_arrays=False, modes=(), trace=None)
-    try:
+    with replaced(state, grad=False, on_arrays=False, modes=(), trace=None):
         found = kernel(*args, **options)
-    finally:
-        vars(state).clear()
-        vars(state).update(before)
     tensors = [x for x in args if isinstance(x, TensorBase)]
     who = f"{_name_of(kernel)}(), a kernel of {operation}, returned"
     for each in _results(found):

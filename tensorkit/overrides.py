@@ -56,7 +56,7 @@ def original(name: str) -> Callable[..., Any]:
 
 def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[None]:
     """While the block runs the library calls ``function`` in place of its own of this name."""
-    return _replaced(_FUNCTIONS[name], current=function)
+    return replaced(_FUNCTIONS[name], current=function)
 
 
 def override_gradient(
@@ -74,11 +74,12 @@ def override_gradient(
     changed = copy(operation.definition)
     changed.rules = {}
     changed.grad(node=operation.definition.rules[None].node, **formulas)
-    return _replaced(operation.definition, rules=changed.rules, plain=None)
+    return replaced(operation.definition, rules=changed.rules, plain=None)
 
 
 @contextmanager
-def _replaced(owner: Any, **values: Any) -> Iterator[None]:
+def replaced(owner: Any, **values: Any) -> Iterator[None]:
+    """While the block runs ``owner`` has these attributes, and the direct path is closed."""
     own = {name: getattr(owner, name) for name in values}
     vars(owner).update(values)
     direct_path.close()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, NamedTuple
 
-from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
@@ -17,6 +16,7 @@ from tensorkit.dispatch_layers import Trace
 from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
 from tensorkit.ops.arguments import as_number
+from tensorkit.overrides import replaced
 from tensorkit.viz import boxes, drawing
 from tensorkit.viz.boxes import Box
 from tensorkit.viz.drawing import Canvas
@@ -94,13 +94,8 @@ def sentences(routes: list[Route]) -> list[str]:
 def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
     """Make the call, and read what its layers noted."""
     traces = list[Trace]()
-    before, state.trace = state.trace, traces
-    direct_path.close()
-    try:
+    with replaced(state, trace=traces):
         operation(*args, **options)
-    finally:
-        state.trace = before
-        direct_path.reopen()
     found = [_route(it, traces[at + 1 :]) for at, it in enumerate(traces) if not it.is_part]
     if not found:
         name = getattr(operation, "__name__", repr(operation))
