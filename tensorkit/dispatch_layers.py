@@ -85,11 +85,10 @@ def find_kernel(kernels: dict[str, Any], operation: str, device: str) -> Any:
     """
     kernel = kernels.get(device, kernels.get("default"))
     if kernel is None:
-        raise NotSupportedError(
-            f"Could not run '{operation}' with arguments from the '{device.upper()}' backend.",
-            f"{operation} has kernels for: {', '.join(kernels) or 'no device'}.",
-            repair=f'tk.library.register_kernel({operation.rpartition(":")[2]}, "{device}", f)',
-        )
+        first = f"Could not run '{operation}' with arguments from the '{device.upper()}' backend."
+        known = f"{operation} has kernels for: {', '.join(kernels) or 'no device'}."
+        repair = f'tk.library.register_kernel({operation.rpartition(":")[2]}, "{device}", f)'
+        raise NotSupportedError(first, known, repair=repair)
     return kernel
 
 

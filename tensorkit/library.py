@@ -193,11 +193,8 @@ class CustomOp:
         return self._function.apply(*bound.args)
 
     def _no_gradient(self, ctx: Any, *gradients: Any) -> NoReturn:
-        raise NotSupportedError(
-            f"Trying to backward through {self.name} but no autograd formula was registered. "
-            "Please use register_autograd to add one.",
-            repair=f"{self.__name__}.register_autograd(backward)",
-        )
+        first = f"Trying to backward through {self.name} but no autograd formula was registered"
+        raise NotSupportedError(first, repair=f"{self.__name__}.register_autograd(backward)")
 
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""

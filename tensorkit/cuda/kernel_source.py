@@ -32,10 +32,7 @@ _UNDERSTOOD = """
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
-    "Return": (
-        "a kernel returns nothing and ends at its last line",
-        "out[i] = value; or if i < n: around what the other threads do",
-    ),
+    "Return": ("a kernel returns nothing", "out[i] = value; or if i < n: around the other lines"),
     "Break": ("`break` is not understood", "while i < n and found == 0:"),
     "Continue": ("`continue` is not understood", "if around the rest of the loop"),
     "List": ("a thread has no lists", f"{_SHARED}, or a name for each value"),

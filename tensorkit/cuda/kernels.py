@@ -80,10 +80,10 @@ class Kernel:
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
         blocks, threads = (Pair(*it) for it in pairs)
         if (n := threads.x * threads.y) > MOST_THREADS:
+            details = f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}."
+            repair = f"{self.__name__}[more blocks, 256](...)"
             raise AcceleratorError(
-                "CUDA error: invalid configuration argument",
-                f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}.",
-                repair=f"{self.__name__}[more blocks, 256](...)",
+                "CUDA error: invalid configuration argument", details, repair=repair
             )
         return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
 

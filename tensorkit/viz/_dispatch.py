@@ -37,11 +37,6 @@ class Layer(NamedTuple):
     is_passed: bool
     reason: str
 
-    @property
-    def text(self) -> str:
-        """The layer in words."""
-        return f"{self.name}: {'' if self.is_passed else 'skipped, '}{self.reason}"
-
 
 class Route(NamedTuple):
     """The way of one call: its layers from the outside in, and the kernel, all in words."""
@@ -87,7 +82,9 @@ def sentences(routes: list[Route]) -> list[str]:
     lines = []
     for route in routes:
         lines += [f"{route.operation}:"] * (len(routes) > 1)
-        lines += [*(it.text for it in route.layers), f"kernel: {route.kernel}"]
+        for name, is_passed, reason in route.layers:
+            lines.append(f"{name}: {reason}" if is_passed else f"{name}: skipped, {reason}")
+        lines.append(f"kernel: {route.kernel}")
     return lines
 
 
@@ -126,9 +123,8 @@ def _promotion(trace: Trace) -> Layer:
     if trace.dtype is None:
         return Layer("promotion", False, "this operation does not promote")
     operands: Any = [x for x in trace.tensors if x is not None]
-    tensors = [x for x in operands if isinstance(x, TensorBase)]
     own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in operands]  # type: ignore[arg-type]
-    shapes = [tuple(x.shape) for x in tensors]
+    shapes = [tuple(x.shape) for x in operands if isinstance(x, TensorBase)]
     changes, name = [], trace.dtype.name
     if {*own} != {trace.dtype}:
         changes.append(f"{' and '.join(it.name for it in own)} become {name}")
@@ -141,9 +137,7 @@ def _device(trace: Trace) -> Layer:
     kernels = getattr(trace.operation, "definition", trace.operation).kernels
     is_own = kernels.get(trace.device.type) is trace.kernel
     which = f"the kernel of {trace.device.type}" if is_own else "the default kernel"
-    moves = any(isinstance(x, TensorBase) and x.device is not trace.device for x in trace.tensors)
-    sent = "; a number of the CPU is sent there" if moves else ""
-    return Layer("device", True, f"{trace.device}; {which}{sent}")
+    return Layer("device", True, f"{trace.device}; {which}")
 
 
 def _kernel(trace: Trace) -> str:
