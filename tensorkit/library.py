@@ -133,9 +133,7 @@ def _on_tensors(definition: Any, kernel: Kernel) -> Kernel:
     return call
 
 
-def _check_result(
-    definition: Any, kernel: Kernel, found: Any, arrays: Any, options: dict[str, Any]
-) -> None:
+def _check_result(definition: Any, kernel: Kernel, found: Any, arrays: Any, options: Any) -> None:
     """TypeError where a kernel of the user's gives another dtype or shape than the operation does.
 
     The operation itself says what it gives, of arrays with one element: dtypes and numbers of
