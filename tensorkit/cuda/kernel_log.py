@@ -109,29 +109,29 @@ class Log:
     def note(self, memory: Any, kind: str, element: tuple[int, ...], address: int) -> Access:
         """The running thread accesses an element; ``Memory.at`` says so."""
         place: Any = self._positions[sys._getframe(3).f_lasti // 2]  # the frame of the kernel
-        it = Access(self.block, self.thread, place, memory, kind, element, address)
-        self._accesses.append(it)
-        return it
+        access = Access(self.block, self.thread, place, memory, kind, element, address)
+        self._accesses.append(access)
+        return access
 
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
         turns, elements, warps = Counter[Any](), defaultdict(list), defaultdict(list)
         early = []
-        for it in self._accesses:
-            elements[it.address].append(it)
-            turn = turns[it.thread, it.place, it.kind]
-            turns[it.thread, it.place, it.kind] += 1
-            warps[it.thread // WARP, it.place, it.kind, turn].append(it)
-            if not it.memory.is_shared:
-                self._touched[it.address].setdefault((it.block, it.kind), it)
-            elif it.kind == STORE:
-                self._written.add((it.block, it.address))
-            elif (it.block, it.address) not in self._written:
-                early.append(it)
+        for access in self._accesses:
+            elements[access.address].append(access)
+            turn = turns[access.thread, access.place, access.kind]
+            turns[access.thread, access.place, access.kind] += 1
+            warps[access.thread // WARP, access.place, access.kind, turn].append(access)
+            if not access.memory.is_shared:
+                self._touched[access.address].setdefault((access.block, access.kind), access)
+            elif access.kind == STORE:
+                self._written.add((access.block, access.address))
+            elif (access.block, access.address) not in self._written:
+                early.append(access)
         for address in sorted(elements):
             self._check_race(elements[address], "thread")
-        for it in early:
-            self._refuse_unwritten(it)
+        for access in early:
+            self._refuse_unwritten(access)
         for (warp, _, _, turn), accesses in warps.items():
             self._count(warp, turn, accesses)
         self._numbers["barriers"] += is_barrier
@@ -143,21 +143,25 @@ class Log:
             self._check_race(self._touched[address].values(), "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        all_of_it = [it for found in self._touched.values() for it in found.values()]
-        read = [it.host for it in {it.memory for it in all_of_it if it.kind != STORE}]
-        written = [it.host for it in {it.memory for it in all_of_it if it.kind != LOAD}]
-        pieces = sum(-(-it.nbytes // PIECE) for it in read + written)
-        self.least = Counts(sum(it.size for it in read), sum(it.size for it in written), pieces)
+        touched = [access for found in self._touched.values() for access in found.values()]
+        memories_read = {access.memory for access in touched if access.kind != STORE}
+        memories_written = {access.memory for access in touched if access.kind != LOAD}
+        read = [memory.host for memory in memories_read]
+        written = [memory.host for memory in memories_written]
+        pieces = sum(-(-array.nbytes // PIECE) for array in read + written)
+        self.least = Counts(
+            sum(array.size for array in read), sum(array.size for array in written), pieces
+        )
 
     def _count(self, warp: int, turn: int, accesses: list[Access]) -> None:
         """Count what the threads of a warp access together."""
         n, memory, kind = len(accesses), accesses[0].memory, accesses[0].kind
         if memory.is_shared:
-            words = {it.address // WORD for it in accesses}
+            words = {access.address // WORD for access in accesses}
             asked = max(Counter(word % BANKS for word in words).values())
             found = {"bank_conflicts": asked - 1}
         else:
-            asked = len({it.address // PIECE for it in accesses})
+            asked = len({access.address // PIECE for access in accesses})
             found = {"loads": n * (kind != STORE), "stores": n * (kind != LOAD)}
             found["transactions"] = asked
         idle = min(WARP, self.n_threads - warp * WARP) - n
@@ -169,11 +173,14 @@ class Log:
 
     def _check_race(self, accesses: Collection[Access], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
-        kinds, runners = {it.kind for it in accesses}, {getattr(it, who) for it in accesses}
+        kinds = {access.kind for access in accesses}
+        runners = {getattr(access, who) for access in accesses}
         if len(runners) == 1 or kinds in ({LOAD}, {ATOMIC}):
             return
         # the write of the lowest one, and the lowest other one: in whatever order they ran
-        ordered = sorted(accesses, key=lambda it: (it.kind == LOAD, it.block, it.thread))
+        ordered = sorted(
+            accesses, key=lambda access: (access.kind == LOAD, access.block, access.thread)
+        )
         one, other = next(
             (a, b)
             for a, b in itertools.permutations(ordered, 2)
@@ -185,30 +192,33 @@ class Log:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
         self.refuse(
             f"races: two {who}s touch {one.text}, and one of them writes",
-            [(it.line, it.block, it.thread, f"{it.kind} it") for it in (one, other)],
+            [
+                (access.line, access.block, access.thread, f"{access.kind} it")
+                for access in (one, other)
+            ],
             ", with no barrier between: the result depends on who is first",
             repair=repair,
             element=one.element,
         )
 
-    def refuse_outside(self, it: Access) -> NoReturn:
+    def refuse_outside(self, access: Access) -> NoReturn:
         """KernelError for an index outside of its array."""
-        name, sizes = it.memory.name, " x ".join(map(str, it.memory.host.shape))
+        name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
         self.refuse(
-            f"reaches {it.text}, which is outside of {name}",
-            [(it.line, it.block, it.thread, "was there")],
+            f"reaches {access.text}, which is outside of {name}",
+            [(access.line, access.block, access.thread, "was there")],
             f"; {name} has {sizes} elements, and none is counted from the end",
             repair="a guard around the line: if i < n:",
-            element=it.element,
+            element=access.element,
         )
 
-    def _refuse_unwritten(self, it: Access) -> NoReturn:
+    def _refuse_unwritten(self, access: Access) -> NoReturn:
         self.refuse(
-            f"reads {it.text} before any thread has written it",
-            [(it.line, it.block, it.thread, "was there")],
+            f"reads {access.text} before any thread has written it",
+            [(access.line, access.block, access.thread, "was there")],
             ". Shared memory begins with no meaning, in each block anew",
-            repair=f"{it.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
-            element=it.element,
+            repair=f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
+            element=access.element,
         )
 
     def refuse(

@@ -50,7 +50,9 @@ class Launch(NamedTuple):
     log: Log | None
 
     def __repr__(self) -> str:
-        blocks, threads = (it.x if it.y == 1 else tuple(it) for it in (self.blocks, self.threads))
+        blocks, threads = (
+            pair.x if pair.y == 1 else tuple(pair) for pair in (self.blocks, self.threads)
+        )
         did = "on a GPU, which counts nothing"
         if self.counts and self.least:
             did = f"{self.counts.loads} loads, {self.counts.stores} stores, "
@@ -73,12 +75,12 @@ class Kernel:
 
     def __getitem__(self, sizes: Any) -> Any:
         sizes = sizes if type(sizes) is tuple else (sizes,)
-        pairs = [it if type(it) is tuple else (it, 1) for it in sizes]
-        is_whole = all(type(it) is int and it > 0 for pair in pairs for it in pair)
+        pairs = [size if type(size) is tuple else (size, 1) for size in sizes]
+        is_whole = all(type(number) is int and number > 0 for pair in pairs for number in pair)
         if [*map(len, pairs)] != [2, 2] or not is_whole:
             what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
-        blocks, threads = (Pair(*it) for it in pairs)
+        blocks, threads = (Pair(*pair) for pair in pairs)
         if (n := threads.x * threads.y) > MOST_THREADS:
             raise AcceleratorError(
                 "CUDA error: invalid configuration argument",
@@ -104,19 +106,21 @@ class Kernel:
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
-        arrays = {it: value._array for it, value in given.items() if it in source.arrays}
-        numbers = {it: value for it, value in given.items() if it not in arrays}
+        arrays = {name: value._array for name, value in given.items() if name in source.arrays}
+        numbers = {name: value for name, value in given.items() if name not in arrays}
         log = None
         if backend.is_simulated:
-            hosts = {it: array._host for it, array in arrays.items()}
-            starts = _starts({it: given[it] for it in arrays})
+            hosts = {name: array._host for name, array in arrays.items()}
+            starts = _starts({name: given[name] for name in arrays})
             launched = source, blocks, threads, hosts, starts, numbers, initial_seed()
             log = without_warnings(run, *launched)
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
-            values = {it: _NUMBERS[type(x)](x) for it, x in numbers.items() if it in source.used}
+            values = {
+                name: _NUMBERS[type(x)](x) for name, x in numbers.items() if name in source.used
+            }
             values |= arrays
-            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
+            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
         for parameter in source.written - source.shared.keys():
             written(given[parameter], name)
         user = call_stack.of_user(caller)
