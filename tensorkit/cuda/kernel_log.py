@@ -23,7 +23,6 @@ from tensorkit.errors import KernelError
 
 LOAD, STORE, ATOMIC = "reads", "writes", "adds to"
 WARP, PIECE, BANKS, WORD = 32, 128, 32, 4
-_MOST_SHOWN = 10_000  # groups of accesses, for a picture
 
 
 class Pair(NamedTuple):
@@ -80,7 +79,6 @@ class Together(NamedTuple):
     ``asked`` is what they asked the memory for: the transactions, or the most words of one bank.
     """
 
-    phase: int
     turn: int  # how often they came here before in this phase
     accesses: list[Access]
     asked: int
@@ -90,15 +88,15 @@ class Log:
     """What a launch did: its ``counts``, the ``least`` that its arguments allow, ``shown``.
 
     Accesses are kept until all threads of the block have come to the end of the phase, and looked
-    at then. ``shown`` is what the threads of block 0 did together, for a picture.
+    at then. ``shown`` is what the threads of block 0 did together, phase by phase, for a picture.
     """
 
     def __init__(self, source: Source, blocks: Pair, threads: Pair) -> None:
         self.source, self.blocks, self.threads = source, blocks, threads
-        self.n_threads, self.n_phases = math.prod(threads), 0
+        self.n_threads = math.prod(threads)
         self.block = self.thread = 0  # those that run
         self.counts = self.least = Counts()
-        self.shown = list[Together]()
+        self.shown = list[list[Together]]()
         self._numbers = Counter[str]()
         self._positions = [*source.thread.__code__.co_positions()]
         self._accesses = list[Access]()
@@ -132,10 +130,11 @@ class Log:
             self._check_race(elements[address], "thread")
         for access in early:
             self._refuse_unwritten(access)
-        for (warp, _, _, turn), accesses in warps.items():
-            self._count(warp, turn, accesses)
+        found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
+        if self.block == 0 and found:
+            self.shown.append(found)
         self._numbers["barriers"] += is_barrier
-        self.n_phases, self._accesses = self.n_phases + 1, []
+        self._accesses = []
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
@@ -144,16 +143,12 @@ class Log:
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
         touched = [access for found in self._touched.values() for access in found.values()]
-        memories_read = {access.memory for access in touched if access.kind != STORE}
-        memories_written = {access.memory for access in touched if access.kind != LOAD}
-        read = [memory.host for memory in memories_read]
-        written = [memory.host for memory in memories_written]
-        pieces = sum(-(-array.nbytes // PIECE) for array in read + written)
-        self.least = Counts(
-            sum(array.size for array in read), sum(array.size for array in written), pieces
-        )
+        read = [memory.host for memory in {a.memory for a in touched if a.kind != STORE}]
+        written = [memory.host for memory in {a.memory for a in touched if a.kind != LOAD}]
+        pieces = sum(-(-x.nbytes // PIECE) for x in read + written)
+        self.least = Counts(sum(x.size for x in read), sum(x.size for x in written), pieces)
 
-    def _count(self, warp: int, turn: int, accesses: list[Access]) -> None:
+    def _count(self, warp: int, turn: int, accesses: list[Access]) -> Together:
         """Count what the threads of a warp access together."""
         n, memory, kind = len(accesses), accesses[0].memory, accesses[0].kind
         if memory.is_shared:
@@ -166,21 +161,17 @@ class Log:
             found["transactions"] = asked
         idle = min(WARP, self.n_threads - warp * WARP) - n
         self._numbers.update(found, idle_threads=idle)
-        if self.block == 0 and len(self.shown) < _MOST_SHOWN:
-            self.shown.append(Together(self.n_phases, turn, accesses, asked))
+        return Together(turn, accesses, asked)
 
     # What goes wrong
 
     def _check_race(self, accesses: Collection[Access], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
-        kinds = {access.kind for access in accesses}
-        runners = {getattr(access, who) for access in accesses}
+        kinds, runners = {a.kind for a in accesses}, {getattr(a, who) for a in accesses}
         if len(runners) == 1 or kinds in ({LOAD}, {ATOMIC}):
             return
         # the write of the lowest one, and the lowest other one: in whatever order they ran
-        ordered = sorted(
-            accesses, key=lambda access: (access.kind == LOAD, access.block, access.thread)
-        )
+        ordered = sorted(accesses, key=lambda a: (a.kind == LOAD, a.block, a.thread))
         one, other = next(
             (a, b)
             for a, b in itertools.permutations(ordered, 2)
@@ -192,10 +183,7 @@ class Log:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
         self.refuse(
             f"races: two {who}s touch {one.text}, and one of them writes",
-            [
-                (access.line, access.block, access.thread, f"{access.kind} it")
-                for access in (one, other)
-            ],
+            [(a.line, a.block, a.thread, f"{a.kind} it") for a in (one, other)],
             ", with no barrier between: the result depends on who is first",
             repair=repair,
             element=one.element,

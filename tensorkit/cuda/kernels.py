@@ -50,9 +50,7 @@ class Launch(NamedTuple):
     log: Log | None
 
     def __repr__(self) -> str:
-        blocks, threads = (
-            pair.x if pair.y == 1 else tuple(pair) for pair in (self.blocks, self.threads)
-        )
+        blocks, threads = (p.x if p.y == 1 else tuple(p) for p in (self.blocks, self.threads))
         did = "on a GPU, which counts nothing"
         if self.counts and self.least:
             did = f"{self.counts.loads} loads, {self.counts.stores} stores, "
@@ -106,20 +104,16 @@ class Kernel:
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
-        arrays = {name: value._array for name, value in given.items() if name in source.arrays}
-        numbers = {name: value for name, value in given.items() if name not in arrays}
+        tensors = {name: value for name, value in given.items() if name in source.arrays}
+        numbers = {name: value for name, value in given.items() if name not in tensors}
         log = None
         if backend.is_simulated:
-            hosts = {name: array._host for name, array in arrays.items()}
-            starts = _starts({name: given[name] for name in arrays})
-            launched = source, blocks, threads, hosts, starts, numbers, initial_seed()
-            log = without_warnings(run, *launched)
+            hosts = _with_addresses(tensors)
+            log = without_warnings(run, source, blocks, threads, hosts, numbers, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
-            values = {
-                name: _NUMBERS[type(x)](x) for name, x in numbers.items() if name in source.used
-            }
-            values |= arrays
+            values = {n: _NUMBERS[type(x)](x) for n, x in numbers.items() if n in source.used}
+            values |= {name: x._array for name, x in tensors.items()}
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
         for parameter in source.written - source.shared.keys():
             written(given[parameter], name)
@@ -192,7 +186,7 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
-    if (n_dims := source.arrays[parameter]) != value._array.ndim:
+    if (n_dims := source.n_dims[parameter]) != value._array.ndim:
         what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
         _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
     if parameter in source.written and check_write(value):
@@ -200,12 +194,12 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
         _refuse(TypeError, what, f"{parameter}.detach()")
 
 
-def _starts(tensors: dict[str, Any]) -> dict[str, int]:
-    """Addresses of the first elements, as if the storages lay far from one another."""
+def _with_addresses(tensors: dict[str, Any]) -> dict[str, tuple[Any, int]]:
+    """NumPy's arrays of these, and addresses as if the storages lay far from one another."""
     storages = [storage_of(x).data_ptr() for x in tensors.values()]
     return {
-        name: (storages.index(storage) << 40) + x.storage_offset() * x._array.itemsize
-        for (name, x), storage in zip(tensors.items(), storages, strict=True)
+        name: (x._array._host, (storages.index(at) << 40) + x.storage_offset() * x._array.itemsize)
+        for (name, x), at in zip(tensors.items(), storages, strict=True)
     }
 
 
