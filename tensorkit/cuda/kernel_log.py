@@ -107,21 +107,21 @@ class Log:
         """All threads of a block have come to a barrier, or to their end."""
         turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
         early = []
-        for it in self.accesses:
-            block, thread, place, memory, kind, _, address = it
-            elements[address].append(it)
+        for access in self.accesses:
+            block, thread, place, memory, kind, _, address = access
+            elements[address].append(access)
             came = thread, place, kind
-            warps[thread // WARP, place, kind, turns[came]].append(it)
+            warps[thread // WARP, place, kind, turns[came]].append(access)
             turns[came] += 1
             if not memory.is_shared:
-                self._touched[address].setdefault((block, kind), it)
+                self._touched[address].setdefault((block, kind), access)
             elif kind == STORE:
                 self._written.add((block, address))
             elif (block, address) not in self._written:
-                early.append(it)
+                early.append(access)
         self._check_races(elements, "thread")
-        for it in early:
-            self._refuse_unwritten(it)
+        for access in early:
+            self._refuse_unwritten(access)
         found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
         if self.block == 0 and found:
             self.shown.append(found)

@@ -1,12 +1,8 @@
 """How large the library is: these numbers only ever go down."""
 
-import importlib.util
 from collections import Counter
-from pathlib import Path
 
-_spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[1] / "size.py")
-size = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(size)
+import size
 
 # of each room; all are to be within the limits below
 ROOMS = {

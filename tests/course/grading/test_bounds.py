@@ -70,7 +70,7 @@ def grade(grader: Worker, notebook: Notebook) -> Result:
     assert time.monotonic() - begun < SECONDS
     assert grader._process is not None
     status = Path(f"/proc/{grader._process.pid}/status").read_text(encoding="ascii")
-    peak = next(int(it.split()[1]) for it in status.splitlines() if it.startswith("VmHWM"))
+    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
     assert peak < MEMORY << 10
     assert 0 < len(result.page) < PAGE
     return result
@@ -113,7 +113,7 @@ def test_a_worker_has_no_more_memory_than_is_promised(grader: Worker, source: So
     assert grade(grader, notebook).score == 20, "the learner's own process has 2 GB"
     assert grader._process is not None
     limits = Path(f"/proc/{grader._process.pid}/limits").read_text(encoding="ascii")
-    line = next(it for it in limits.splitlines() if it.startswith("Max data size"))
+    line = next(each for each in limits.splitlines() if each.startswith("Max data size"))
     assert line.split()[3] == str(MEMORY << 20)
 
 
@@ -155,7 +155,7 @@ def test_what_is_cut_of_a_text_is_told() -> None:
 def test_a_page_has_a_size() -> None:
     room = Room(page=1000, code=20)
     outputs = [
-        {"output_type": "stream", "name": "stdout", "text": it} for it in ("a", "<" * 900, "b")
+        {"output_type": "stream", "name": "stdout", "text": each} for each in ("a", "<" * 900, "b")
     ]
     first, second = clean_outputs(outputs, room)
     assert first["text"] == "a"

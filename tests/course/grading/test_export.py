@@ -100,7 +100,7 @@ def test_gradescopes_columns_are_those_of_its_own_download(write: Write) -> None
 def test_csv_is_nbgraders_own(write: Write) -> None:
     header, *rows = write("csv")
     assert header[:4] == ["assignment", "duedate", "timestamp", "student_id"]
-    assert {it[3]: it[-2:] for it in rows}["ada"] == ["6.0", "20.0"]
+    assert {row[3]: row[-2:] for row in rows}["ada"] == ["6.0", "20.0"]
 
 
 def test_a_file_of_identities_says_who_is_who(write: Write, tmp_path: Path) -> None:

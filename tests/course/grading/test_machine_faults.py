@@ -215,7 +215,7 @@ def test_what_no_worker_can_grade_is_tried_twice_and_keeps_its_grade(
     with pytest.raises(Ungraded, match=r"learners: bob\. The disk is full") as raised:
         batch.grade(school.root, CHAPTER, workers=1, force=True, profile=profiles.UNSAFE)
     assert tried == ["bob", "bob"]
-    assert [it.learner for it in raised.value.results] == ["ada"]
+    assert [result.learner for result in raised.value.results] == ["ada"]
     assert school.scores() == {**before, "ada": 20}
 
 
@@ -272,7 +272,7 @@ def test_doctor_says_why_a_sandbox_does_not_start(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Warm, "fork", broken)
     monkeypatch.setattr(profiles, "why_not", lambda profile: None)
     said = list(server.examine())
-    assert any("but it does not start: The process" in it for it in said)
+    assert any("but it does not start: The process" in each for each in said)
     assert "Nothing is graded on this machine, until one of these works." in said
 
 
