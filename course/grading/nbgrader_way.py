@@ -74,7 +74,7 @@ class CheckSubmission(NbGraderPreprocessor):
         agreement.check_definitions(source)
         entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
         with contextlib.closing(entries):
-            agreement.check_gradebook(source, entries.points, entries.kinds, entries.others)
+            agreement.check_gradebook(source, entries.cells, entries.others)
         return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
 
 

@@ -47,8 +47,8 @@ class Writer:
         try:
             from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
 
-            self._entries = known = ChapterEntries(root, source.chapter, config)
-            agreement.check_gradebook(source, known.points, known.kinds, known.others)
+            self._entries = ChapterEntries(root, source.chapter, config)
+            agreement.check_gradebook(source, self._entries.cells, self._entries.others)
         except BaseException:
             os.close(self._lock)
             raise
@@ -134,17 +134,15 @@ class Writer:
 
     def _grade(self, result: Result) -> None:
         cells = {matching.grade_id(cell): cell for cell in result.notebook.get("cells", [])}
-        graded = {exercise.cell: exercise.report.score for exercise in result.exercises}
+        points = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
-        names = {*entries.points, *entries.commented}
-        unchanged = {name for name in names if self._is_unchanged(cells.get(name))}
+        graded, commented = entries.graded.values(), entries.commented.values()
+        unchanged = {name for name in entries.cells if self._is_unchanged(cells.get(name))}
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
-        scores = {
-            name: graded.get(name, 0.0 if name in unchanged else None) for name in entries.points
-        }
+        scores = {name: points.get(name, 0.0 if name in unchanged else None) for name in graded}
         silent = unchanged if result.status == "graded" else set()
-        comments = {cell: "No response." if cell in silent else None for cell in entries.commented}
+        comments = {name: "No response." if name in silent else None for name in commented}
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
