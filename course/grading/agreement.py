@@ -10,7 +10,6 @@ by other points.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
 
 from course.grading import asserts
 from course.grading.result import Result
@@ -28,7 +27,7 @@ def generate(chapter: str) -> str:
     return f"nbgrader generate_assignment {chapter} --force"
 
 
-def in_words(points: float | None, *, is_answer: bool, is_task: bool) -> str:
+def in_words(points: float | None, *, is_answer: bool = False, is_task: bool = False) -> str:
     """What nbgrader knows of a cell; no words for a cell that it does not know."""
     words = ["a task"] * is_task
     words += [] if points is None else [f"{points:.10g} points"]
@@ -40,14 +39,12 @@ def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for cell in notebook["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
-        is_answer, is_task = bool(marks.get("solution")), bool(marks.get("task"))
-        points = float(marks.get("points", 0)) if is_task or marks.get("grade") else None
-        name, words = (
-            matching.grade_id(cell),
-            in_words(points, is_answer=is_answer, is_task=is_task),
+        points = marks.get("points", 0.0) if marks.get("task") or marks.get("grade") else None
+        words = in_words(
+            points, is_answer=bool(marks.get("solution")), is_task=bool(marks.get("task"))
         )
-        if name is not None and words:
-            found[name] = words
+        if words:
+            found[str(matching.grade_id(cell))] = words
     return found
 
 
@@ -62,21 +59,15 @@ def check_notebooks(source: Source) -> None:
     asked = {f"check-{matching.checked_exercise(cell)}" for cell in source.solved["cells"]}
     called = {name: words for name, words in solved.items() if name in asked}
     defined = {
-        f"check-{id}": in_words(definition.points, is_answer=False, is_task=False)
+        f"check-{id}": in_words(definition.points)
         for id, definition in exercise.load(source.chapter).items()
         if f"check-{id}" in asked or f"check-{id}" not in solved
     }
     command = f"course build {source.chapter}, then {generate(source.chapter)}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
-    pairs = zip_longest(_marked_cells(source.solved), _marked_cells(source.released))
-    for marks, released_marks in pairs:
-        if marks != released_marks:
-            raise CourseError(
-                f"The notebook with the answers and the released one do not agree on the cell "
-                f"{(marks or released_marks)[0]}: its place, its kind or the check in it. "
-                f"{REFUSED} {command}"
-            )
+    both = _places(source.solved), _places(source.released)
+    _same("The notebook with the answers", both[0], "the released one", both[1], command)
     notebooks = {
         "The notebook with the answers": source.solved,
         "The released notebook": source.released,
@@ -90,13 +81,15 @@ def check_notebooks(source: Source) -> None:
                 )
 
 
-def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[object, ...]]:
-    """The cells that nbgrader has names for, in order: name, type, which exercise is checked."""
-    return [
-        (name, cell["cell_type"], matching.checked_exercise(cell))
-        for cell in notebook["cells"]
-        if (name := matching.grade_id(cell)) is not None
-    ]
+def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
+    """Which in order, of which type and the check of what the cells are that nbgrader knows."""
+    marked = [cell for cell in notebook["cells"] if matching.grade_id(cell) is not None]
+    return {
+        str(matching.grade_id(cell)): (
+            f"number {number}, {cell['cell_type']}, {matching.checked_exercise(cell) or 'no check'}"
+        )
+        for number, cell in enumerate(marked, 1)
+    }
 
 
 def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
@@ -128,27 +121,20 @@ def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str])
         )
 
 
-def check_results(
-    chapter: str, results: Iterable[Result], checks: Mapping[str, float], refused: str
-) -> None:
+def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, float]) -> None:
     """Raises CourseError if a result was graded by other points than the gradebook has now.
 
     checks: the gradebook's points of the cells that are graded by running them, by their names.
-    refused: what was not done for that reason, as a sentence.
     """
     for result in results:
         graded = {exercise.cell: exercise.report.possible for exercise in result.exercises}
         pairs = [
-            {
-                cell: in_words(points, is_answer=False, is_task=False)
-                for cell, points in side.items()
-            }
-            for side in (graded, checks)
+            {cell: in_words(points) for cell, points in side.items()} for side in (graded, checks)
         ]
         if differ := _differences("The result", pairs[0], "the gradebook", pairs[1]):
             raise CourseError(
-                f"{result.learner} was graded by other points. {differ} {refused} Run: course "
-                f"grade {chapter}"
+                f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
+                f"course grade {chapter}"
             )
 
 

@@ -67,7 +67,7 @@ class Writer:
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
         known = stored(self.root, result.learner, result.chapter)
-        page = self._notebook_file(result)
+        page = autograded_file(self.root, result.learner, result.chapter)
         return (
             known == result
             and page.is_file()
@@ -89,8 +89,7 @@ class Writer:
         Raises CourseError if it was graded by other points than the gradebook's, which would be
         capped: by a worker with other definitions, for instance.
         """
-        checks, refused = self._entries.checks, "The result was not written."
-        agreement.check_results(result.chapter, [result], checks, refused)
+        agreement.check_results(result.chapter, [result], self._entries.checks)
         file = result_file(self.root, result.learner, result.chapter)
         file.unlink(missing_ok=True)
         page = result.page or autograded(result, self.source)
@@ -107,13 +106,9 @@ class Writer:
 
     # the notebook
 
-    def _notebook_file(self, result: Result) -> Path:
-        folder = self.root / "course" / "autograded" / result.learner / result.chapter
-        return folder / f"{result.chapter}.ipynb"
-
     def _write_notebook(self, result: Result, page: str) -> None:
         """The folder of the autograded notebook, whole or not at all."""
-        folder = self._notebook_file(result).parent
+        folder = autograded_file(self.root, result.learner, result.chapter).parent
         beside = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
@@ -148,6 +143,11 @@ class Writer:
     def _is_unchanged(self, cell: Cell | None) -> bool:
         released = None if cell is None else self.source.by_id.get(cell["id"])
         return cell is None or (released is not None and released["source"] == cell["source"])
+
+
+def autograded_file(root: Path, learner: str, chapter: str) -> Path:
+    """Where the autograded notebook of a submission lies."""
+    return root / "course" / "autograded" / learner / chapter / f"{chapter}.ipynb"
 
 
 def _locked(folder: Path) -> int:
@@ -200,33 +200,24 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
             written["source"] = clean.cut_code(cell["source"], room)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
-        written["outputs"] = _outputs(cell, source, is_released, graded)
+        written["outputs"] = _outputs(cell, graded)
     elif not is_released:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
         written["source"] = clean.clean_markdown(cell["source"], room)
     return written
 
 
-def _outputs(
-    cell: Cell, source: Source, is_released: bool, graded: Mapping[str, Graded]
-) -> list[clean.Output]:
+def _outputs(cell: Cell, graded: Mapping[str, Graded]) -> list[clean.Output]:
     found = graded.get(str(matching.grade_id(cell)))
-    if found is not None:
-        data = {"text/plain": repr(found.report), "text/html": found.report.html()}
-        return [
-            {
-                "output_type": "execute_result",
-                "execution_count": None,
-                "data": data,
-                "metadata": {},
-            }
-        ]
-    if is_released and "show" in cell["metadata"].get("tags", []):
-        solved: Cell = next(
-            (cell for cell in source.solved["cells"] if cell["id"] == cell["id"]), {}
-        )
-        return list(solved.get("outputs", []))
-    return list(cell.get("outputs", []))
+    if found is None:
+        return list(cell.get("outputs", []))
+    data = {"text/plain": repr(found.report), "text/html": found.report.html()}
+    result: clean.Output = {
+        "output_type": "execute_result",
+        "execution_count": None,
+        "metadata": {},
+    }
+    return [{**result, "data": data}]
 
 
 def _note(result: Result) -> Cell | None:
