@@ -66,7 +66,7 @@ def profile_for(*, unsafe: bool = False) -> str:
         return profiles.UNSAFE
     found = profiles.best()
     if found is None:
-        reasons = [profiles.why_not(name) for name in (profiles.NAMESPACES, profiles.LANDLOCK)]
+        reasons = [profiles.why_not(name) for name in profiles.SAFE]
         raise CourseError(
             "This machine has no sandbox for learners' code, so nothing was graded.\n"
             + "\n".join(f"- {reason}" for reason in reasons)
@@ -82,7 +82,8 @@ def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[
     found = [(path.name, path / chapter) for path in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
-        raise CourseError(f"No submission of {chapter} by {', '.join(sorted(missing))}.")
+        sentence = f"No submission of {chapter} by {', '.join(sorted(missing))}."
+        raise CourseError("\n".join([sentence, *left_out(root, chapter)]))
     return [(name, path) for name, path in found if not wanted or name in wanted]
 
 
@@ -203,7 +204,6 @@ def grade(
     workers: int | None = None,
     unsafe: bool = False,
     force: bool = False,
-    profile: str | None = None,
     limits: Limits | None = None,
     cluster: str | None = None,
     watch: Watch = lambda result, done, total: None,
@@ -212,7 +212,7 @@ def grade(
     """Grade a chapter's submissions; all results, those of earlier runs included, less notebooks.
 
     learners: by default all. workers: by default one for each core. unsafe: without a sandbox.
-    force: grade again what is graded. profile: of the sandbox, by default the strongest.
+    force: grade again what is graded.
     cluster: the address of a scheduler, whose workers grade instead of this machine's.
     config: nbgrader's; by default that of the course.
 
@@ -240,7 +240,7 @@ def grade(
             there = stack.enter_context(Cluster(cluster, unsafe=unsafe))
             profile, run = there.profile, there.results
         else:
-            profile = profile or profile_for(unsafe=unsafe)
+            profile = profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
         with _as_course_error("The gradebook cannot be opened"):

@@ -10,7 +10,7 @@ _spec.loader.exec_module(size)
 
 APART = ("export.py", "comments.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3697, "sandbox": 1403, "apart": 264, "matching": 283}
+MOST = {"grading": 3520, "sandbox": 1324, "apart": 264, "matching": 283}
 LONGEST = 400
 """Lines of one file."""
 
