@@ -91,8 +91,8 @@ for _ in range(3):
 print([round(it.item(), 4) for it in orders])
 
 # %% [markdown]
-# In the graph of the slope, the gradient formula of the sigmoid follows the sigmoid itself: `out *
-# (1 - out)`, where `out` is its result. The next derivative goes back through these nodes.
+# In the graph of the slope, the nodes of the gradient formula follow the sigmoid itself. The next
+# derivative goes back through these nodes.
 
 # %% role="show"
 x = tk.tensor(0.5, requires_grad=True)

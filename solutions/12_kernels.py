@@ -585,9 +585,9 @@ if my_relu(tk.ones(1, device="cuda")) is not None:  # once it is written
 # %% [markdown]
 # ## In tensorkit
 #
-# The simulated device runs your function with two changes. In place of each `x[i]` stands a call
-# that checks the bounds and notes the access; in place of a barrier stands a `yield`. So a block is
-# a dictionary of generators, and each phase asks every one of them to go on.
+# The simulated device runs your function with one change: in place of a barrier stands a `yield`. So
+# a block is a dictionary of generators, and each phase asks every one of them to go on. Your tensors
+# come as objects whose `x[i]` calls a method, which notes the access and checks the bounds.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain

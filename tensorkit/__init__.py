@@ -4,22 +4,31 @@
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
 
-The core in the order in which to read it, with minutes of 25 lines. Of what is marked with * the
-first function of each kind is enough: five to ten minutes.
+The core, in an order in which a file needs only those above it. The minutes are its code lines by
+25: a little more than two hours. Files marked with * do not belong to the core: read what is named
+here. Whoever prefers to begin at the top reads ``add`` and ``dispatch.op`` first.
 
-    base, storage, layout     what a tensor is; shapes and strides as plain numbers            (20)
-    ops.arithmetic *          ``a + b``: forward, gradient and example of an operation         (15)
-    autograd.grad_mode        whether operations are recorded; NumPy's warnings (errstate)     (10)
-    definition, dispatch      what ``@op`` makes of that: the direct path                      (25)
-    dispatch_layers           the slow way: autograd, modes, promotion, device                 (10)
-    explainer, errors         the words of what is refused                                     (15)
-    ops.arguments, copying    dtypes that differ, numbers; devices that differ                 (15)
-    autograd.node             what is recorded of an operation; its formulas                   (20)
-    autograd.engine           ``backward()``; ops.reductions.sum_to_shape                      (20)
-    autograd.inplace          views, versions, writes in place; ops.inplace                    (15)
-    ops.views, indexing *     ``x.view(2, 3)`` and ``x[index]``                                (40)
-    devices, _tensor *        where memory is; the class with its methods (ops.methods)        (45)
-    cuda.simulated *          the GPU that is simulated: how its arrays find NumPy             (20)
+    errors, errstate                     the words of errors; NumPy without its warnings      (3)
+    direct_path, overrides, call_stack   the switch of the direct path, and what closes it    (3)
+    dtypes, layout                       types of elements; shapes and strides as numbers    (11)
+    devices, cuda.backend                where memory is, and what computes there            (11)
+    cuda.simulated *                     ``Array`` and ``Library``: the simulated GPU         (5)
+    storage                              memory that tensors share; how often it was written  (2)
+    autograd, autograd.grad_mode         whether operations are recorded                      (4)
+    base, dispatch_mode                  what a tensor is made of; blocks that see all calls  (7)
+    autograd.node                        the graph: a node, and how a result gets one        (14)
+    autograd.versions                    views, versions, writes in place                     (5)
+    autograd.hooks, autograd.recording   ``.grad`` and hooks; where tensors come from        (11)
+    ops.arguments, ops.copying           dtypes that differ, numbers; devices that differ     (8)
+    definition, explainer                what ``@op`` declares; why a call is refused        (11)
+    ops.inplace                          checks before a write in place, and the write        (5)
+    dispatch_layers, dispatch            how a call finds its kernel; the direct path        (18)
+    ops.arithmetic *                     ``add``: forward, gradient and example               (2)
+    ops.views *, ops.indexing *          ``view`` and ``getitem``                             (3)
+    ops.reductions *                     ``sum_to_shape``: the way back from broadcasting     (2)
+    autograd.function, autograd.engine   operations of the user's; ``backward()``            (18)
+    autograd.functional, autograd.gradcheck   derivatives of functions; a check of gradients  (6)
+    ops.methods *, _tensor               operations as methods; the class                    (15)
 
 nn and optim are made of all this.
 

@@ -12,32 +12,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from tensorkit import (
-    absent,
-    base,
-    dtypes,
-    errors,
-    layout,
-    pickling,
-    printing,
-)
-from tensorkit.autograd import engine, hooks, inplace
+from tensorkit import absent, base, direct_path, dtypes, errors, layout, pickling, printing
+from tensorkit.autograd import engine, hooks, versions
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import version_of
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
+from tensorkit.autograd.versions import version_of
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, as_device, cuda_device
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
-from tensorkit.errstate import direct_path, without_warnings
-from tensorkit.ops import (
-    arguments,
-    copying,
-    joining,
-    reductions,
-    views,
-)
+from tensorkit.errstate import without_warnings
+from tensorkit.ops import arguments, copying, joining, reductions, views
 from tensorkit.ops.methods import Methods
 from tensorkit.storage import Storage
 
@@ -205,7 +191,7 @@ class Tensor(Methods):
         """
         array, n_dims = self._array, self._array.ndim
         if n_dims == 2 and (direct_path.is_open or not state.modes):
-            return inplace.view(self, array.T, _PERMUTE, _EXCHANGED)
+            return versions.view(self, array.T, _PERMUTE, _EXCHANGED)
         if n_dims == 2:
             return views.permute(self, (1, 0))
         warnings.warn(
@@ -342,12 +328,12 @@ class Tensor(Methods):
         """
         return self._node is INFERENCE
 
-    _is_view = inplace.is_view
+    _is_view = versions.is_view
 
     @property
     def _base(self) -> "Tensor | None":
         """Of a view: the tensor, itself no view, that it was made from."""
-        return self._viewed if inplace.is_view(self) else None
+        return self._view_base if versions.is_view(self) else None
 
     # Out of the tensor
 

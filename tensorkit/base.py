@@ -1,7 +1,7 @@
 """What a tensor is made of: an array, and, once it is shared, a storage.
 
-Shape, strides, dtype and device are read from the array. ``_storage`` is None until somebody needs
-it: before that the tensor is alone on its memory, which it fills without gaps.
+Shape, strides, dtype and device are read from the array. ``_storage`` is None until a view or a
+write needs one: until then no other tensor shares the memory, and the array fills it without gaps.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ class TensorBase:
     """The slots of a tensor; the public class is ``tensorkit.Tensor``.
 
     ``_node`` is None for most tensors: they do not require grad and are no views of floating-point
-    numbers; what else it may be is told in ``autograd.node``. Slots of views and of leaves stay
-    empty in other tensors.
+    numbers. ``autograd.node`` lists its other values. Slots of views and of leaves stay empty in
+    other tensors.
     """
 
     __slots__ = (
@@ -37,19 +37,19 @@ class TensorBase:
         "_origin",
         "_seen",
         "_storage",
-        "_viewed",
+        "_view_base",
     )
 
     _array: np.ndarray[Any, Any]
-    _offset: int | None  # of a view, in elements; None where the addresses tell
+    _offset: int | None  # in the storage, in elements; None: ``offset_of`` finds it when asked
     _storage: Storage | None
     _node: Any
-    _viewed: "Tensor"  # of a view: the tensor it was made from, itself no view
+    _view_base: "Tensor"  # of a view: the tensor it was made from, itself no view
     _edge: Any  # of a view: its node, as long as the storage has version _seen
     _seen: int
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
-    _origin: Any  # where it comes from; see autograd.recording
+    _origin: Any  # how it came about, if a recording was on; see autograd.recording
 
     @property
     def shape(self) -> Size:
@@ -97,27 +97,29 @@ class TensorBase:
 def strides_of(array: Any) -> Ints:
     """Strides of an array in elements."""
     itemsize, strides = array.itemsize, array.strides
-    if not array.size and not any(strides):  # NumPy's word for "of no importance"
+    if not array.size and not any(strides):  # NumPy gives 0 where strides do not matter
         return contiguous_strides(array.shape)
     return tuple([stride // itemsize for stride in strides])
 
 
-if TYPE_CHECKING:  # what annotations mean: the public class, which imports all that is below it
+# The class Tensor imports everything; lower layers name it in annotations, and make results of
+# ``tensor_class``, which is that class once ``bind`` was called.
+if TYPE_CHECKING:
     from tensorkit._tensor import Tensor as Tensor
 else:
     Tensor = TensorBase
-public: Any = TensorBase
+tensor_class: Any = TensorBase
 
 
 def bind(cls: type) -> None:
     """Tell the lower layers which class their results have."""
-    global public
-    public = cls
+    global tensor_class
+    tensor_class = cls
 
 
 def new(array: Any) -> Tensor:
-    """A tensor that is alone on its memory."""
-    result = object.__new__(public)
+    """A tensor on an array that no other tensor uses."""
+    result = object.__new__(tensor_class)
     result._array = array
     result._storage = None
     result._node = None
@@ -127,7 +129,7 @@ def new(array: Any) -> Tensor:
 
 
 def storage_of(x: TensorBase) -> Storage:
-    """The storage of ``x``, made now if nobody needed it before."""
+    """The storage of ``x``, made when it is first asked for."""
     storage = x._storage
     if storage is None:
         storage = x._storage = Storage(x._array)
@@ -168,7 +170,7 @@ def whole_of(storage: Storage) -> Tensor:
 
 def same_memory(x: TensorBase) -> Tensor:
     """Another tensor on the array and the storage of ``x``, without its history."""
-    result = object.__new__(public)
+    result = object.__new__(tensor_class)
     result._array = x._array
     result._storage = storage_of(x)
     result._offset = x._offset
@@ -176,7 +178,7 @@ def same_memory(x: TensorBase) -> Tensor:
     return result
 
 
-def laid_out(array: Any, strides: Ints) -> Tensor:
+def new_with_strides(array: Any, strides: Ints) -> Tensor:
     """A tensor of the values of an array, its elements ordered in memory by ``strides``."""
     copy = device_of_array(array).backend.allocate(array.dtype, array.shape, strides)
     copy[...] = array
@@ -184,7 +186,7 @@ def laid_out(array: Any, strides: Ints) -> Tensor:
 
 
 def contiguous(array: Any, device: Device = CPU) -> Any:
-    """``array``, which must be fresh, or a copy in row-major order; always an array."""
+    """``array`` in row-major order: itself, a copy, or for one of NumPy's numbers a new array."""
     if array.__class__ is not _ndarray:
         array = device.backend.asarray(array)
     if not array.flags.c_contiguous:

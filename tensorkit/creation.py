@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, errors, layout
 from tensorkit.autograd.hooks import make_leaf
-from tensorkit.autograd.node import record
+from tensorkit.autograd.node import mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device, device_of_array, is_array
 from tensorkit.dispatch_mode import seen_by_modes
@@ -88,7 +88,7 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
             None if device is None else as_device(device),
         )
         result = make(options, *args, **named)
-        return make_leaf(result) if requires_grad else record(None, result)
+        return make_leaf(result) if requires_grad else mark_inference(result)
 
     del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
     return seen_by_modes(call)

@@ -5,10 +5,10 @@ from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
-from tensorkit.autograd.node import Rule, record, recorder
+from tensorkit import direct_path
+from tensorkit.autograd.node import Rule, add_node, quick_form
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
-from tensorkit.errstate import direct_path
 
 # NumPy's letters of the dtypes of a category.
 LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
@@ -31,15 +31,15 @@ class Definition:
     # Other results are contiguous.
     elementwise: bool = False
     to_floating: bool = False  # integers are computed with in the default dtype
-    # NumPy's name of the function that the forward is, options aside; then it may have no body.
+    # NumPy's name of the function that the forward is, options aside: the forward may have no body.
     ufunc: str | None = None
     symbol: str = ""  # the operator
     dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
-    explain: Callable[..., object] | None = (
-        None  # called with the arguments: raises if they do not fit
-    )
+    # Called with the arguments by name, only by the layers: raises if they do not fit. The direct
+    # path does not call it, so the forward raises, too, where NumPy would not.
+    check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
     call: Any  # the public operation
     kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
@@ -57,11 +57,14 @@ class Definition:
         self.defaults = {
             each.name: each.default for each in parameters if each.default is not each.empty
         }
+        # the option that takes integers one by one or as a sequence: x.view(2, 3), x.view((2, 3))
         variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
         self.variadic = variadic[0] if variadic else ""
         if self.ufunc and not forward.__code__.co_names:  # it has no body
             self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
         self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
+        # What a call asks on the direct path. Of each tensor: number of dimensions, category of its
+        # dtype, and NumPy's letters of the dtypes that it may have.
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
         whole = self.dtypes if isinstance(self.dtypes, str) else None
         own = self.dtypes if isinstance(self.dtypes, dict) else {}
@@ -75,10 +78,12 @@ class Definition:
             for at, each in enumerate(parameters)
             if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
         ]
-        # whether a 0-d tensor is given a dimension: it is computed as one of shape (1,)
-        self.names_dims = not self.view and any(
+        # whether a number whose dimension is named, as in x.sum(0), is computed as of shape (1,)
+        self.counts_as_vector = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
+        # one tensor, with the name that it has in dispatch._of_one: it may be given by name, too
+        self.is_of_one = self.inputs == ("input",) and not self.variadic
         # two tensors of one dtype, or one and a number, and nothing else by position
         self.is_of_two = (
             self.tensors == 2
@@ -87,13 +92,14 @@ class Definition:
             and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
         )
         self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
+        # The rules by the name of the operand that is a number, None where none is; and the rule
+        # of calls without options, if that is another one: see ``grad``.
         self.rules: dict[str | None, Rule] = {}
         self.plain: Rule | None = None
-        self.short: dict[Rule | None, Callable[..., object] | None] = {}  # see node.recorder
-        # what gives a result its node, called with the result and the tensors; like the rules, by
-        # the name of an operand that is a number
-        self.recorders: dict[str | None, Callable[..., object]] = dict.fromkeys(
-            (None, *self.inputs), _record_nothing
+        # what gives the result of a call without options its node, called with the result and the
+        # tensors; by the same names
+        self.node_adders: dict[str | None, Callable[..., object]] = dict.fromkeys(
+            (None, *self.inputs), _add_no_node
         )
 
     @property
@@ -115,9 +121,10 @@ class Definition:
         tensors, options, ``out`` (the result), ``shape`` (of the first tensor), other outputs. It
         is written in operations and operators only, so that it runs on tensors and on arrays.
         ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``, ``plain`` that of
-        a call without options. Where numbers are operands they have an edge, too, as in PyTorch;
-        with ``number``, the name of one, these formulas are for calls in which it is a number,
-        without an edge. Without formulas the result has a node, but backward refuses to pass it.
+        a call without options. An operation that promotes has an edge for each operand, as in
+        PyTorch: for one that is a number, it leads nowhere. ``number`` names an operand: these
+        formulas are for calls in which it is a number, and it has no edge. Without formulas the
+        result has a node, but backward refuses to pass it.
         """
         camel = self.name.title().replace("_", "")
         inputs = tuple(
@@ -130,18 +137,15 @@ class Definition:
             self.plain = Rule(self.name, plain, inputs, formulas, options)
         values = {name: self.defaults.get(name) for name in self.options}
         for rule in filter(None, (self.rules[number], self.plain)):
-            self.short[rule] = recorder(rule, self.inputs, values)
-            function = self.short[rule] or partial(self._record_plainly, rule)
+            rule.quick_form = quick_form(rule, self.inputs, values)
+            function = rule.quick_form or self._add_node_without_options
             names = (None, *self.inputs) if number is None else (number,)
-            self.recorders = {**self.recorders, **dict.fromkeys(names, function)}
+            self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
 
-    def _record_plainly(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
-        values = {**self.defaults, **dict(zip(self.inputs, tensors, strict=False))}
-        first = tensors[0]
-        values["shape"] = first._array.shape if isinstance(first, TensorBase) else ()
-        record(rule, result, values)
+    def _add_node_without_options(self, result: Tensor, *tensors: Any) -> None:
+        self.add_node(result, tensors, {})
 
-    def record(
+    def add_node(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
     ) -> None:
         """Give the result of a call with these arguments its node."""
@@ -153,15 +157,16 @@ class Definition:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
                     rule = self.rules[name]
-        short = self.short.get(rule)
-        if short is not None and not outputs and direct_path.is_open:
+        if rule is None:
+            return
+        if rule.quick_form is not None and not outputs and direct_path.is_open:
             x, y = (*tensors, None)[:2]
-            short(result, x, y, tuple([values[name] for name in self.options]))
-        elif rule is not None:
+            rule.quick_form(result, x, y, tuple([values[name] for name in self.options]))
+        else:
             values.update(outputs)
             values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
             values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
-            record(rule, result, values)
+            add_node(rule, result, values)
 
     def options_of(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The options of a call by name, with defaults."""
@@ -195,7 +200,7 @@ class Definition:
 OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
-def _record_nothing(result: Tensor, *tensors: Any) -> None:
+def _add_no_node(result: Tensor, *tensors: Any) -> None:
     """For operations without a gradient."""
 
 

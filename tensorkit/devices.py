@@ -2,8 +2,8 @@
 
 A kind of device is one entry of a table: its name, and a function that finds its ``Backend``: an
 array library, memory, the way to and from the host. ``register_device`` adds one. The CPU's backend
-is NumPy; that of ``cuda`` is CuPy's or the simulated one, which is not imported before somebody
-asks for it.
+is NumPy; that of ``cuda`` is CuPy's or the simulated one, and is imported when a program first
+names the device.
 """
 
 import ctypes  # NumPy has imported it already
@@ -144,14 +144,18 @@ class Backend:
         return self.start(array) if array.size else 0
 
     def is_alone(self, array: Any, most: int) -> bool:
-        """Whether nobody else sees this memory, or holds the array in more than ``most`` places."""
-        return False  # it is not known
+        """Whether no other array shares this memory, and at most ``most`` references hold it."""
+        return False  # not known
 
     def add_at(self, total: Any, indices: Any, values: Any) -> None:
         """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""
         is_host = total.__class__ is np.ndarray
         if is_host and total.ndim > 1 and total.flags.c_contiguous:  # five times as fast
-            indices = np.arange(total.size).reshape(total.shape)[indices]
+            index = indices if isinstance(indices, tuple) else (indices,)
+            if len(index) == 1 and total.ndim == 2 and index[0].dtype == np.int64:  # rows
+                indices = index[0][..., None] * total.shape[1] + np.arange(total.shape[1])
+            else:
+                indices = np.arange(total.size).reshape(total.shape)[indices]
             values = np.broadcast_to(values, indices.shape).reshape(-1)
             total, indices = total.reshape(-1), indices.reshape(-1)
         self.xp.add.at(total, indices, values)

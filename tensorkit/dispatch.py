@@ -1,6 +1,6 @@
 """How a call finds its kernel: ``@op(...)`` turns a forward on arrays into a public operation.
 
-    @op(ndim={"input": 2, "mat2": 2}, dtypes="numeric", explain=_sizes_differ)
+    @op(ndim={"input": 2, "mat2": 2}, dtypes="numeric", check=_check_sizes)
     def mm(xp, input, mat2):
         ...  # a docstring with an example that runs
         return xp.matmul(input, mat2)
@@ -13,14 +13,16 @@ forward and formulas as they were given. It returns a new array, or a tuple of a
 ``outputs=``, a namedtuple of which only the first field has a gradient. It raises where NumPy
 would compute something else than is meant. ``Definition`` lists what can be declared.
 
-A call takes the arrays, runs the forward, wraps the result and records it. Only what NumPy would
-accept in silence is asked before: the number of dimensions, the category of dtypes, dtypes that
-differ. Modes that every operation must see (inference, recordings, overrides, ``DispatchMode``)
-close the direct path (``errstate.direct_path``): it then raises, and the slow way takes the call.
-What fails is explained (``tensorkit.explainer``), or computed, by the slow way: arguments by name,
-NumPy's names of options, numbers, dtypes to be promoted, devices. It has layers, which
-``tensorkit.dispatch_layers`` lists. Given arrays, which the formulas of a backward do, an operation
-computes on arrays.
+**The direct path** of a call takes the arrays, runs the forward, wraps the result and gives it its
+node. Before, it checks only what NumPy would not refuse: the number of dimensions, the category of
+dtypes, dtypes that differ. Its functions are below, one for operations of one tensor, of two and of
+several. A call that they cannot compute raises one of ``_NOT_DIRECT``, or does not enter their
+``if``. Then **the layers** of ``tensorkit.dispatch_layers`` take the call: arguments by name,
+NumPy's names of options, dtypes to be promoted, devices, modes. ``tensorkit.explainer`` has the
+words for what is wrong.
+
+The formulas of a backward give arrays instead of tensors (``state.on_arrays``); then an operation
+computes on arrays, and nothing else.
 """
 
 from collections.abc import Callable
@@ -29,15 +31,16 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, dtypes, explainer, layout
+from tensorkit import base, direct_path, dtypes, explainer, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import view, written
 from tensorkit.autograd.node import INFERENCE
+from tensorkit.autograd.versions import view, written
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of
+from tensorkit.direct_path import NotDirect
 from tensorkit.dispatch_layers import call_layers, finish, on_arrays, owned
-from tensorkit.errstate import direct_path, without_warnings
+from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import as_number, result_type
 from tensorkit.ops.inplace import check_output_dtype, check_output_shape, check_overlap, in_place
 
@@ -58,8 +61,7 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
         if definition.is_of_two:
             call: Any = _of_two(definition)
         else:
-            is_of_one = definition.inputs == ("input",) and not definition.variadic
-            call = _of_one(definition) if is_of_one else _of_several(definition)
+            call = _of_one(definition) if definition.is_of_one else _of_several(definition)
             call.inplace = in_place(call, definition.name)
         call.__name__ = call.__qualname__ = forward.__name__
         call.__module__, call.__doc__ = forward.__module__, forward.__doc__
@@ -70,19 +72,20 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
     return define
 
 
-# The direct path. What it leaves to the slow one: no tensor, a device, a mode, what NumPy refuses.
-_FAILED = (AttributeError, KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
+# The direct path. What ends it: the path itself says so, or it is closed; a number for which there
+# is no table; an argument that has no array; what NumPy refuses, which the layers then explain.
+_NOT_DIRECT = (NotDirect, KeyError, *explainer.FROM_ARRAYS)
 
 
-def _of_one(definition: Definition) -> Any:  # noqa: C901 - without calls
+def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of one tensor, and options."""
-    forward, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
+    compute, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    bools, counts_as_vector = definition.bools, definition.names_dims
+    bools, counts_as_vector = definition.bools, definition.counts_as_vector
 
-    def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
+    def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
-            return forward(input, *args, **options)
+            return compute(input, *args, **options)
         try:
             array, node = input._array, input._node
             if (
@@ -90,17 +93,15 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - without calls
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                if args or options:
-                    if not array.ndim or [
-                        at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool
-                    ]:
-                        raise TypeError
-                    found = direct_path.run(forward, array, *args, **options)
-                elif array.ndim or not counts_as_vector:
-                    found = direct_path.run(forward, array)
+                if not array.ndim and (counts_as_vector or args or options):
+                    raise NotDirect
+                if not (args or options):
+                    found = direct_path.run(compute, array)
+                elif [at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool]:
+                    raise NotDirect
                 else:
-                    raise TypeError
-                if is_view and array.flags.c_contiguous:
+                    found = direct_path.run(compute, array, *args, **options)
+                if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
                     values = None
                     if node is not None and definition.options:
                         values = definition.options_of((input, *args), options)
@@ -109,45 +110,45 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - without calls
                     return finish(definition, found, (input, *args), options)
                 if found.__class__ is not _ndarray:  # a number of NumPy's
                     found = _new_array(found)
-                elif (
+                elif (  # it may share the memory of the argument
                     found.base is not None
                     or found is array
                     or (contiguous and not found.flags.c_contiguous)
                 ):
                     found = owned(found, (array,), contiguous)
-                result = _new(base.public)
+                result = _new(base.tensor_class)
                 result._array = found
                 result._storage = result._node = None
                 if node is not None:
                     if args or options:
-                        definition.record(result, (input, *args), options)
+                        definition.add_node(result, (input, *args), options)
                     else:
-                        definition.recorders[None](result, input)
+                        definition.node_adders[None](result, input)
                 return result
-        except _FAILED:
+        except _NOT_DIRECT:
             pass
         return call_layers(definition, (input, *args), options)
 
     return call
 
 
-def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
+def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of several tensors, some of which may be None, and options."""
-    forward, n = definition.compute, definition.tensors
+    compute, n = definition.compute, definition.tensors
     requirements = [*zip(definition.letters, definition.ndims, definition.categories, strict=True)]
-    bools, first = definition.bools, definition.categories[0]
+    bools, first_category = definition.bools, definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.variadic)
-    contiguous, counts_as_vector = definition.contiguous, definition.names_dims
+    contiguous, counts_as_vector = definition.contiguous, definition.counts_as_vector
 
-    def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - without calls
+    def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
-            return forward(*args, **options)
+            return compute(*args, **options)
         try:
             arrays: list[Any] = []
             tracked, array = False, args[0]._array
-            dtype, is_short = array.dtype, len(args) <= n and not options
-            if not array.ndim and (counts_as_vector or not is_short):
-                raise TypeError
+            dtype, is_plain = array.dtype, len(args) <= n and not options
+            if not array.ndim and (counts_as_vector or not is_plain):
+                raise NotDirect
             for x, (letters, ndim, category) in zip(args, requirements):  # noqa: B905
                 if x is None:
                     arrays.append(None)
@@ -155,88 +156,85 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - without calls
                 array = x._array
                 if (
                     array.__class__ is not _ndarray
-                    or (array.dtype is not dtype and category == first)
+                    or (array.dtype is not dtype and category == first_category)
                     or array.dtype.char not in letters
                     or (ndim is not None and array.ndim != ndim)
                 ):
-                    raise TypeError
+                    raise NotDirect
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
             if [at for at in bools if args[at:] and args[at].__class__ is not bool]:
-                raise TypeError
-            found = direct_path.run(forward, *arrays, *args[n:], **options)
+                raise NotDirect
+            found = direct_path.run(compute, *arrays, *args[n:], **options)
             if not is_simple:
                 return finish(definition, found, args, options)
             if found.__class__ is not _ndarray:  # a number of NumPy's
                 found = _new_array(found)
             elif found.base is not None or (contiguous and not found.flags.c_contiguous):
                 found = owned(found, arrays, contiguous)
-            result = _new(base.public)
+            result = _new(base.tensor_class)
             result._array = found
             result._storage = result._node = None
-            if tracked and is_short:
-                definition.recorders[None](result, *args)
+            if tracked and is_plain:
+                definition.node_adders[None](result, *args)
             elif tracked:
-                definition.record(result, args, options)
+                definition.add_node(result, args, options)
             return result
-        except _FAILED:
+        except _NOT_DIRECT:
             pass
         return call_layers(definition, args, options)
 
     return call
 
 
-# Numbers as arrays without dimensions, by NumPy's letter of the dtype: an operation with one takes
-# half the time of one with a Python number.
-_NUMBERS: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
+# Arrays without dimensions of the numbers that were operands, in a table for each dtype, by NumPy's
+# letter: an operation with such an array takes half the time of one with a Python number.
+_TABLES: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
 _MOST_NUMBERS = 1000
 
 
-def _number(value: Any, dtype: Any, known: dict[float, Any]) -> Any:
-    """A number as an array of this dtype, from now on in ``known``.
-
-    KeyError for an integer outside of int64, which is for the slow way.
-    """
+def _number(value: Any, dtype: Any, table: dict[float, Any]) -> Any:
+    """A number as an array of this dtype, from now on in ``table``; no integer outside of int64."""
     if value.__class__ is int and not -(2**63) <= value < 2**63:
-        raise KeyError
+        raise NotDirect
     array = without_warnings(_asarray, value, dtype)
     if value:  # 0.0 and -0.0 are equal
-        if len(known) >= _MOST_NUMBERS:
-            known.clear()
-        known[value] = array
+        if len(table) >= _MOST_NUMBERS:
+            table.clear()
+        table[value] = array
     return array
 
 
-def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
+def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of two tensors, one of which may be a number: also operator and in place."""
     letters, compute, (first, second) = definition.letters[0], definition.compute, definition.inputs
     ndim, other_ndim = definition.ndims
-    known = {char: table for char, table in _NUMBERS.items() if char in letters}
-    numbers: dict[type, dict[str, dict[float, Any]]] = {}  # an int64 and a float give another dtype
+    # the tables for a number, by its class: a float and a tensor of integers are for the layers
+    tables_of: dict[type, dict[str, dict[float, Any]]] = {}
     if definition.numbers and definition.promote:
-        numbers = {int: known, float: {char: known[char] for char in known if char != "l"}}
+        tables_of = {int: _TABLES, float: {char: _TABLES[char] for char in "fd"}}
     runs_body, contiguous = definition.ufunc is None, definition.contiguous
     takes_all = definition.categories[0] == "any" and not definition.to_floating
 
-    def operator(input: Any, other: Any) -> Any:  # noqa: C901 - without calls
+    def operator(input: Any, other: Any) -> Any:  # noqa: C901 - one function, for speed
         try:
-            a, operand = input._array, None
-            tables = None if other.__class__ is base.public else numbers.get(other.__class__)
+            a, number_name = input._array, None
+            kind = other.__class__
+            tables = None if kind is base.tensor_class else tables_of.get(kind)
             if tables is None:
                 b = other._array
             else:
-                table, operand = tables[a.dtype.char], second
+                table, number_name = tables[a.dtype.char], second
                 b = table.get(other)
                 if b is None:
                     b = _number(other, a.dtype, table)
                 if runs_body:  # it tells a number from a tensor, by its class
                     b = b[()]
-            # else a GPU, or dtypes that differ: the slow way, below
-            if (
+            if (  # otherwise a GPU, or dtypes that differ: for the layers
                 a.dtype is b.dtype
                 and a.__class__ is _ndarray
-                and (operand or b.__class__ is _ndarray)
+                and (number_name or b.__class__ is _ndarray)
                 and (takes_all or a.dtype.char in letters)
                 and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
             ):
@@ -245,13 +243,13 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                     found = _new_array(found)
                 elif contiguous and (found.base is not None or not found.flags.c_contiguous):
                     found = owned(found, (a, b), contiguous)
-                result = _new(base.public)
+                result = _new(base.tensor_class)
                 result._array = found
                 result._storage = result._node = None
-                if input._node is not None or (operand is None and other._node is not None):
-                    definition.recorders[operand](result, input, other)
+                if input._node is not None or (number_name is None and other._node is not None):
+                    definition.node_adders[number_name](result, input, other)
                 return result
-        except _FAILED:
+        except _NOT_DIRECT:
             pass
         if not (isinstance(other, TensorBase) or as_number(other) is not None):
             if isinstance(other, _ndarray):
@@ -272,7 +270,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
     def reflected(other: Any, input: Any) -> Any:  # ``other`` is the tensor, as of ``2 - x``
         try:
             array = other._array
-            table = numbers[input.__class__][array.dtype.char]
+            table = tables_of[input.__class__][array.dtype.char]
             number = table.get(input)
             if number is None:
                 number = _number(input, array.dtype, table)
@@ -280,9 +278,9 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
                 found = direct_path.run(compute, number, array)
                 result = base.new(found if found.__class__ is _ndarray else _new_array(found))
                 if other._node is not None:
-                    definition.recorders[first](result, input, other)
+                    definition.node_adders[first](result, input, other)
                 return result
-        except _FAILED:
+        except _NOT_DIRECT:
             pass
         if isinstance(input, TensorBase) or as_number(input) is not None:
             return call_layers(definition, (input, other), {})
@@ -296,7 +294,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - without calls
 def _in_place_of_two(definition: Definition, call: Any) -> Any:
     """The in-place form: at once where autograd need not be asked."""
     letters, compute = definition.letters[0], definition.compute
-    name, known = f"{definition.name}_", _NUMBERS
+    name = f"{definition.name}_"
     otherwise = in_place(call, definition.name, partial(_check_in_place, definition))
 
     def inplace(input: Any, other: Any = None, **options: Any) -> Any:
@@ -306,25 +304,25 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
             is_untracked = node is None or (not state.grad and node is not INFERENCE)
             if not options and is_dense and is_untracked:
                 if other.__class__ is float:
-                    table = known[a.dtype.char]
+                    table = _TABLES[a.dtype.char]
                     b = table.get(other)
                     if b is None:
                         b = _number(other, a.dtype, table)
-                    is_apart = a.dtype.kind == "f"
+                    may_write = a.dtype.kind == "f"
                 else:
                     b, storage = other._array, input._storage
-                    is_apart = other._node is None or not state.grad
-                    if storage is not None and other is not input:
-                        is_apart = is_apart and other._storage is not storage
-                if is_apart and b.dtype is a.dtype and a.dtype.char in letters:
+                    may_write = other._node is None or not state.grad
+                    if storage is not None and other is not input:  # they may overlap
+                        may_write = may_write and other._storage is not storage
+                if may_write and b.dtype is a.dtype and a.dtype.char in letters:
                     function = compute
                     if a.__class__ is not _ndarray:
-                        function = _function_of(definition, a)
+                        function = _ufunc_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
                     direct_path.run(function, a, b, out=a)
                     written(input, name)
                     return input
-        except _FAILED:
+        except _NOT_DIRECT:
             pass  # also: the memory is read-only
         if isinstance(other, _ndarray):
             explainer.refuse_array(definition, input, other)
@@ -335,18 +333,18 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
     return inplace if definition.ufunc else otherwise
 
 
-def _function_of(definition: Definition, array: Any) -> Any:
-    """The array library's function on a GPU; TypeError where a kernel of the user's is to run."""
+def _ufunc_of(definition: Definition, array: Any) -> Any:
+    """The array library's function on a GPU; NotDirect where a kernel of the user's is to run."""
     if len(definition.kernels) > 1:
-        raise TypeError
+        raise NotDirect
     return getattr(backend_of(array).xp, definition.ufunc or "")
 
 
 def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     """Raise where the result of an operation of two does not fit into the first, as PyTorch."""
     values = definition.bind(args, options)
-    if definition.explain is not None:
-        definition.explain(**values)
+    if definition.check is not None:
+        definition.check(**values)
     input, other = (values[name] for name in definition.inputs)
     check_overlap(input, other)
     if isinstance(other, TensorBase):

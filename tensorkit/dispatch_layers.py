@@ -1,9 +1,9 @@
-"""The slow way of a call: four layers, for what the direct path of ``tensorkit.dispatch`` leaves.
+"""The layers of a call, for what the direct path of ``tensorkit.dispatch`` does not compute.
 
-From the outside in: **autograd** gives the result its node; **modes** may compute in its place, see
-``tensorkit.dispatch_mode``; **promotion** gives the operands of an operation element by element one
-dtype and one shape; **device** looks up the kernel by ``find_kernel``. The direct path is the same
-for equal dtypes on the CPU: a layer that has nothing to do is not there.
+From the outside in: **autograd** gives the result its node (``finish``); **modes** may compute in
+place of the layers below, see ``tensorkit.dispatch_mode``; **promotion** gives the operands of an
+operation element by element one dtype and one shape; **device** looks up the kernel by
+``find_kernel``. The direct path is what remains of them for equal dtypes on the CPU without a mode.
 """
 
 from functools import partial
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, explainer
+from tensorkit import base, explainer, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import view
-from tensorkit.autograd.node import record
+from tensorkit.autograd.node import mark_inference
+from tensorkit.autograd.versions import view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import Device, backend_of, is_array
@@ -22,7 +22,7 @@ from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
 from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import promoted
-from tensorkit.ops.copying import together
+from tensorkit.ops.copying import on_one_device
 from tensorkit.overrides import overridable
 
 _asarray = np.asarray
@@ -42,13 +42,13 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     named = {name: values[name] for name in definition.options if name != definition.variadic}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return on_arrays(definition, *tensors, *others, **named)
-    explainer.need_tensors(definition, values)
+    explainer.check_tensors(definition, values)
     trace = Trace(definition.call, tensors)
     if state.modes:
         found = through_modes(definition.call, args, options, records=False)
-        tensors = list(together(*tensors))
+        tensors = list(on_one_device(*tensors))
     else:
-        tensors = list(together(*tensors))
+        tensors = list(on_one_device(*tensors))
         values.update(zip(definition.inputs, tensors, strict=True))
         device = next(x for x in tensors if isinstance(x, TensorBase)).device
         arrays, trace.dtype = _promotion(definition, values, tensors, device)
@@ -97,7 +97,7 @@ registered: list[Any] = []  # the kernels that users have registered for operati
 
 
 def computes_on_tensors() -> bool:
-    """Whether formulas compute on tensors, because somebody is to see or compute their parts."""
+    """Whether formulas compute on tensors: modes and kernels of users' own see their operations."""
     is_overridden = find_kernel.current is not find_kernel.__wrapped__  # type: ignore[attr-defined]
     return bool(state.modes or registered) or is_overridden
 
@@ -110,7 +110,11 @@ def _promotion(
         explainer.refuse(definition, values)
         return [None if x is None else x._array for x in tensors], None
     arrays, dtype = promoted(tensors, definition.to_floating)
-    shape = explainer.broadcast_or_refuse(definition, values, dtype)
+    shape: layout.Ints = ()
+    for x in tensors:
+        if isinstance(x, TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(x.shape))
+    explainer.refuse(definition, values, dtype)
     for at, x in enumerate(tensors):
         if isinstance(x, TensorBase) and x.shape != shape:
             arrays[at] = device.backend.xp.broadcast_to(arrays[at], shape)
@@ -167,20 +171,20 @@ def finish(
 ) -> Any:
     """Tensors from what a forward or a mode has given: numbers, views, several results."""
     if definition.view:
-        return _viewed(definition, found, args, options)
+        return _finish_view(definition, found, args, options)
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
     several = found if definition.outputs is not None else (found,)
     new = [_as_result(each, arrays, definition.contiguous) for each in several]
-    tensors = [record(None, each) for each in new]  # marks them in inference mode
+    tensors = [mark_inference(each) for each in new]
     outputs: Any = tensors[0] if definition.outputs is None else definition.outputs(*tensors)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
         more = dict(zip(outputs._fields, tensors, strict=True)) if len(tensors) > 1 else {}
-        definition.record(tensors[0], args, options, **more)
+        definition.add_node(tensors[0], args, options, **more)
     return outputs
 
 
 def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
-    """A tensor on what a forward has given; what a mode has given, if nobody else has it."""
+    """A tensor on an array of its own: from what a forward gave, or a mode."""
     if isinstance(found, TensorBase):
         array = owned(found._array, arrays, contiguous)
         if array is found._array and found._node is None:
@@ -196,13 +200,13 @@ def owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     may_share = backend_of(found).xp.may_share_memory
     same = [each for each in arrays if each.__class__ is found.__class__]
     flags = found.flags
-    is_laid_out = flags.c_contiguous or (flags.f_contiguous and not contiguous)
-    if is_laid_out and not any(may_share(found, each) for each in same):
+    is_dense = flags.c_contiguous or (flags.f_contiguous and not contiguous)
+    if is_dense and not any(may_share(found, each) for each in same):
         return found
     return found.copy(order="C" if contiguous else "K")
 
 
-def _viewed(
+def _finish_view(
     definition: Definition, shown: Any, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """A view of the first tensor; a copy where the forward had to make one."""
@@ -212,7 +216,7 @@ def _viewed(
         shown, may_be_copy = shown._array, shown.shape.numel()
     if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
-        definition.record(result, args, options)
+        definition.add_node(result, args, options)
         return result
     values = None if x._node is None else definition.options_of(args, options)
     return view(x, shown, definition.rules.get(None), values)

@@ -9,10 +9,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
+from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
-from tensorkit.errstate import direct_path
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -61,7 +61,7 @@ class DispatchMode:
     def __exit__(self, *error: object) -> None:
         at = len(state.modes) - 1 - state.modes[::-1].index(self)
         state.modes = state.modes[:at] + state.modes[at + 1 :]
-        direct_path.open()
+        direct_path.reopen()
 
 
 def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
@@ -84,7 +84,7 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
 
 
 def seen_by_modes(function: _Function) -> _Function:
-    """A function that computes by itself, not by ``@op``: modes see it, too."""
+    """Let modes see a function that is no operation of ``@op``."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -95,4 +95,5 @@ def seen_by_modes(function: _Function) -> _Function:
     return call  # type: ignore[return-value]
 
 
-PASSES_ON = seen_by_modes(print).__code__  # of all that is made here: no function that users call
+# the code that all functions made by ``seen_by_modes`` share; users call what it stands in front of
+WRAPPER_CODE = seen_by_modes(print).__code__

@@ -1,4 +1,4 @@
-"""Why an operation refuses its arguments: asked only after a call has failed, or on its slow way.
+"""Why an operation refuses its arguments: asked by the layers, never on the direct path.
 
 ``refuse`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
 line where learners meet it, then the numbers, then a repair.
@@ -14,14 +14,13 @@ from tensorkit.definition import LETTERS
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_, of_numpy
 from tensorkit.errors import DTypeError, ShapeError, message, must_be, type_name
-from tensorkit.layout import Ints
 from tensorkit.ops.arguments import as_number, kind_of, no_kernel
 
 # What array libraries raise; an error of tensorkit has its words already.
 FROM_ARRAYS = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 
 
-def need_tensors(definition: Any, values: dict[str, Any]) -> None:
+def check_tensors(definition: Any, values: dict[str, Any]) -> None:
     """TypeError unless all tensors are tensors, or None where that is the default."""
     given = [values[name] for name in definition.inputs]
     accepts_numbers = definition.promote and definition.numbers and len(given) > 1
@@ -54,33 +53,22 @@ def refuse_array(definition: Any, left: Any, right: Any) -> NoReturn:
     )
 
 
-def broadcast_or_refuse(definition: Any, values: dict[str, Any], dtype: DType) -> Ints:
-    """The shape that operands are broadcast to; raises if they do not go together.
+def refuse(definition: Any, values: dict[str, Any], promoted: DType | None = None) -> None:
+    """Raise if something that is declared of an operation does not hold; values: its arguments.
 
-    ``dtype`` is the one that they are promoted to.
+    ``promoted`` is the dtype that operands are promoted to, where they are.
     """
-    shape: Ints = ()
-    _check_options(definition, values)
-    for name in definition.inputs:
-        if isinstance(values[name], TensorBase):
-            shape = layout.broadcast_shapes(shape, tuple(values[name].shape))
-    if definition.explain is not None:
-        definition.explain(**values)
-    if dtype.numpy.char not in LETTERS[definition.categories[0]]:
-        repair = "x.int()" if dtype is bool_ else "x.bool() or x.long()"
-        repair = "x.float()" if definition.categories[0] == "floating" else repair
-        raise no_kernel(definition.kernel, dtype, repair)
-    return shape
-
-
-def refuse(definition: Any, values: dict[str, Any]) -> None:
-    """Raise if something that is declared of an operation does not hold; values: its arguments."""
     _check_ndim(definition, values)
     _check_options(definition, values)
     _check_dims(definition, values)
-    if definition.explain is not None:
-        definition.explain(**values)
-    _check_dtypes(definition, values)
+    if definition.check is not None:
+        definition.check(**values)
+    if promoted is None:
+        _check_dtypes(definition, values)
+    elif promoted.numpy.char not in LETTERS[definition.categories[0]]:
+        repair = "x.int()" if promoted is bool_ else "x.bool() or x.long()"
+        repair = "x.float()" if definition.categories[0] == "floating" else repair
+        raise no_kernel(definition.kernel, promoted, repair)
 
 
 def in_words(definition: Any, error: Exception) -> Exception:
@@ -169,7 +157,8 @@ def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
 
 def _check_dims(definition: Any, values: dict[str, Any]) -> None:
     """IndexRangeError for dimensions that the first tensor does not have."""
-    n_dims = max(len(values[definition.inputs[0]].shape), 1)
+    shape = getattr(values[definition.inputs[0]], "shape", ())  # a number has none
+    n_dims = max(len(shape), 1)
     for name in definition.dim:
         given = values.get(name)
         found = []

@@ -15,11 +15,11 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, devices, dtypes, explainer
+from tensorkit import base, devices, direct_path, dtypes, explainer
 from tensorkit.autograd.function import Function
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
@@ -27,15 +27,13 @@ from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_
 from tensorkit.dispatch_layers import Trace, find_kernel, registered
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
-from tensorkit.errstate import direct_path, without_warnings
+from tensorkit.errstate import without_warnings
 
 Kernel = Callable[..., Any]
 
 
-def register_kernel(
-    op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None
-) -> Any:
-    """Let ``func`` compute ``op`` on these kinds of device; None: on all that have no kernel.
+def register_kernel(op: Any, device_types: str | None, func: Kernel | None = None) -> Any:
+    """Let ``func`` compute ``op`` on a kind of device; None: on all that have no kernel.
 
     op: an operation such as ``tk.relu``, or a custom one. Also a decorator, without ``func``. A
     kernel that was there before is replaced; ``scope`` ends with what was registered inside. While
@@ -62,17 +60,15 @@ def register_kernel(
     is_custom = definition is op
     if not is_custom and definition.view:
         raise NotSupportedError(f"{name} is a view: nothing is computed")
-    kernel = func if is_custom else _on_tensors(definition, func)
-    kinds = device_types if isinstance(device_types, (tuple, list)) else (device_types,)
-    for kind in ["default" if it is None else Device(it).type for it in kinds]:
-        _restore_at_the_end(definition.kernels)
-        definition.kernels[kind] = kernel
-        if not is_custom:
-            registered.append(kernel)
-            _undo.callback(registered.remove, kernel)
-            if kind in ("cpu", "default"):  # what the direct path calls is not in the table
-                direct_path.close()
-                _undo.callback(direct_path.open)
+    kind = "default" if device_types is None else Device(device_types).type
+    _restore_at_the_end(definition.kernels)
+    definition.kernels[kind] = func if is_custom else _on_tensors(definition, func)
+    if not is_custom:
+        registered.append(func)
+        _undo.callback(registered.remove, func)
+        if kind in ("cpu", "default"):  # what the direct path calls is not in the table
+            direct_path.close()
+            _undo.callback(direct_path.reopen)
     return func
 
 
@@ -115,8 +111,8 @@ def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
         vars(state).clear()
         vars(state).update(before)
     tensors = [x for x in args if isinstance(x, TensorBase)]
-    who = f"{getattr(kernel, '__name__', 'the kernel')}(), a kernel of {operation}, returned"
-    for each in found if isinstance(found, tuple) else (found,):
+    who = f"{_name_of(kernel)}(), a kernel of {operation}, returned"
+    for each in _results(found):
         if not isinstance(each, TensorBase):
             first = f"{who} {type_name(each)}, not a Tensor"
             raise TypeError(message(first, repair="return out"))
@@ -159,16 +155,24 @@ def _check_result(
             own = without_warnings(definition.forward, CPU.backend.xp, *examples, **options)
     except explainer.FROM_ARRAYS:
         return
-    pairs = [it if isinstance(it, tuple) else (it,) for it in (found, own)]
-    for given, wanted in zip(*pairs, strict=True):
-        shape, dtype = tuple(given.shape), dtypes.of_numpy(wanted.dtype)
-        right = len(shape) == wanted.ndim if definition.contiguous else shape == arrays[0].shape
-        if given.dtype is dtype and right:
-            continue
-        form = f"{wanted.ndim} dimensions" if definition.contiguous else f"shape {arrays[0].shape}"
-        first = f"{definition.name} gives {dtype} with {form} here, and its kernel "
-        first += f"{getattr(kernel, '__name__', '')}() returned {given.dtype} of shape {shape}"
-        raise TypeError(message(first, repair="out = tk.empty_like(x), filled, is what most give"))
+    wanted_shape = arrays[0].shape
+    for given, wanted in zip(_results(found), _results(own), strict=True):
+        dtype, form = dtypes.of_numpy(wanted.dtype), f"{wanted.ndim} dimensions"
+        is_right = given.ndim == wanted.ndim
+        if not definition.contiguous:
+            form, is_right = f"shape {wanted_shape}", tuple(given.shape) == wanted_shape
+        if given.dtype is not dtype or not is_right:
+            first = f"{definition.name} gives {dtype} with {form} here, and its kernel "
+            first += f"{_name_of(kernel)}() returned {given.dtype} of shape {tuple(given.shape)}"
+            raise TypeError(message(first, repair="out = tk.empty_like(x), filled"))
+
+
+def _name_of(kernel: Kernel) -> str:
+    return getattr(kernel, "__name__", "the kernel")
+
+
+def _results(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
 
 
 # Operations of the user's
@@ -182,7 +186,7 @@ class CustomOp:
         self.signature = inspect.signature(func)
         functools.update_wrapper(self, func)
         self.__name__ = name.partition("::")[2]
-        self._function = self._recorded(None, None)
+        self._function = self._recorded(self._no_gradient, None)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for these arguments."""
@@ -195,20 +199,17 @@ class CustomOp:
 
     def _recorded(self, backward: Any, setup_context: Any) -> Any:
         """The Function whose forward is the layers below autograd."""
+        keep = setup_context or (lambda ctx, inputs, output: None)
+        members = {"forward": self._computed, "setup_context": keep, "backward": backward}
+        static = {name: staticmethod(member) for name, member in members.items()}
+        return type(self.__name__, (Function,), static)
 
-        def refuse(ctx: Any, *gradients: Any) -> None:
-            raise NotSupportedError(
-                f"Trying to backward through {self.name} but no autograd formula was registered. "
-                "Please use register_autograd to add one.",
-                repair=f"{self.__name__}.register_autograd(backward)",
-            )
-
-        members = {
-            "forward": staticmethod(self._computed),
-            "setup_context": staticmethod(setup_context or (lambda ctx, inputs, output: None)),
-            "backward": staticmethod(backward or refuse),
-        }
-        return type(self.__name__, (Function,), members)
+    def _no_gradient(self, ctx: Any, *gradients: Any) -> NoReturn:
+        raise NotSupportedError(
+            f"Trying to backward through {self.name} but no autograd formula was registered. "
+            "Please use register_autograd to add one.",
+            repair=f"{self.__name__}.register_autograd(backward)",
+        )
 
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
@@ -233,11 +234,11 @@ def custom_op(
     /,
     *,
     mutates_args: Sequence[str],
-    device_types: str | Sequence[str] | None = None,
+    device_types: str | None = None,
 ) -> Any:
     """Make an operation of a function, which is its kernel; a decorator, without ``fn``.
 
-    name: ``"namespace::name"``. device_types: the kinds of device that the kernel is for; without
+    name: ``"namespace::name"``. device_types: the kind of device that the kernel is for; without
     it, all. mutates_args must be ``()``: an operation returns new tensors. Raises ValueError for
     a name without a namespace, NotSupportedError for arguments that are written to.
 
@@ -255,16 +256,14 @@ def custom_op(
     (tensor(12.),)
     """
     if fn is None:
-        return functools.partial(
-            custom_op, name, mutates_args=mutates_args, device_types=device_types
-        )
+        options: Any = {"mutates_args": mutates_args, "device_types": device_types}
+        return functools.partial(custom_op, name, **options)
     space, _, own = name.partition("::")
     if not (space.isidentifier() and own.isidentifier()):
         raise ValueError(message(f"custom_op() wants a name such as 'mine::cube', not {name!r}"))
     if len(mutates_args):
-        raise NotSupportedError(
-            "A custom operation of tensorkit returns new tensors", repair="mutates_args=()"
-        )
+        first = "A custom operation of tensorkit returns new tensors"
+        raise NotSupportedError(first, repair="mutates_args=()")
     made = CustomOp(name, fn)
     register_kernel(made, device_types, fn)
     return made

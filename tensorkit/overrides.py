@@ -26,7 +26,7 @@ from copy import copy
 from functools import update_wrapper
 from typing import Any, TypeVar
 
-from tensorkit.errstate import direct_path
+from tensorkit import direct_path
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _FUNCTIONS: dict[str, Any] = {}
@@ -86,4 +86,4 @@ def _replaced(owner: Any, **values: Any) -> Iterator[None]:
         yield
     finally:
         vars(owner).update(own)
-        direct_path.open()
+        direct_path.reopen()

@@ -14,8 +14,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tensorkit"
 _CORE = (
-    "_tensor autograd/ base call_stack definition devices dispatch dispatch_layers dtypes errors "
-    "errstate explainer layout ops/arguments ops/copying ops/inplace overrides storage"
+    "_tensor autograd/ base call_stack definition devices direct_path dispatch dispatch_layers "
+    "dtypes errors errstate explainer layout ops/arguments ops/copying ops/inplace overrides "
+    "storage"
 )
 _NO_CODE = {
     tokenize.COMMENT,
@@ -56,18 +57,23 @@ def sizes() -> dict[Path, int]:
 def core() -> tuple[int, int]:
     """The code lines of the core without its imports, and those of the imports."""
     lines = imports = 0
-    for path, count in sizes().items():
-        name = path.relative_to(PACKAGE).as_posix().removesuffix(".py")
-        if any(
-            name == core or (core[-1] == "/" and name.startswith(core)) for core in _CORE.split()
-        ):
-            tree = ast.parse(path.read_text("utf-8"))
-            found = [
-                node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)
-            ]
-            imports += sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in found)
-            lines += count
+    for path, count in core_files().items():
+        tree = ast.parse(path.read_text("utf-8"))
+        found = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        imports += sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in found)
+        lines += count
     return lines - imports, imports
+
+
+def core_files() -> dict[Path, int]:
+    """The code lines of every file of the core."""
+
+    def is_core(path: Path) -> bool:
+        name = path.relative_to(PACKAGE).as_posix().removesuffix(".py")
+        return any(name == core or (core[-1] == "/" and name.startswith(core)) for core in names)
+
+    names = _CORE.split()
+    return {path: count for path, count in sizes().items() if is_core(path)}
 
 
 def main() -> None:

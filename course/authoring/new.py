@@ -43,16 +43,22 @@ from course import check, hint, progress, solution, transplant
 progress("{chapter}")
 """
 
-MODULE = '''\
-"""The exercises of chapter {number}, {title}, in the order of its text."""
-
+IMPORTS = """
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-'''
+"""
+
+MODULE = f'''\
+"""The exercises of chapter {{number}}, {{title}}, in the order of its text."""
+{IMPORTS}'''
+
+MODULE_OF_ONE = f'''\
+"""The exercise {{id}}."""
+{IMPORTS}'''
 
 TESTS = '''\
 """Chapter {number}. RIGHT: other right answers, which test_right_answers tries."""
@@ -144,15 +150,18 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
             raise CourseError(f"{path} is missing: course new chapter {chapter} writes it.")
     name = id.replace("-", "_")
     definitions = module.read_text(encoding="utf-8")
-    is_taken = re.search(rf"^(?:def|class) {name}\b", definitions, re.MULTILINE)
+    is_taken = re.search(rf"^(?:def|class) {name}\b|import {name}$", definitions, re.MULTILINE)
     if is_taken or keyword.iskeyword(name):
-        raise CourseError(f"{module.name} can have no function {name}: choose another id.")
+        raise CourseError(f"{chapter} can have no function {name}: choose another id.")
     words = {
         "id": id,
         "name": name,
         "kind": "".join(word.capitalize() for word in id.split("-")),
         "title": id.replace("-", " ").capitalize(),
     }
+    if module.name == "__init__.py":  # of a folder with a module an exercise
+        files.write(module, f"{definitions}from course.exercises.ch{chapter} import {name}\n")
+        module, definitions = module.with_name(f"{name}.py"), MODULE_OF_ONE.format(id=id)
     files.write(module, definitions.rstrip("\n") + "\n" + DEFINITION.format(**words))
     files.write(text, _with_place(text.read_text(encoding="utf-8"), id))
     files.write(tests, _with_answers(tests.read_text(encoding="utf-8"), words, tests))
@@ -183,7 +192,9 @@ def _text(root: Path, chapter: str) -> Path:
 
 
 def _module(root: Path, chapter: str) -> Path:
-    return root / "course" / "exercises" / f"ch{chapter}.py"
+    module = root / "course" / "exercises" / f"ch{chapter}.py"
+    of_folder = module.with_suffix("") / "__init__.py"
+    return of_folder if of_folder.is_file() else module
 
 
 def _tests(root: Path, chapter: str) -> Path:

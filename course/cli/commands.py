@@ -537,6 +537,22 @@ def report(
 
 
 @app.command(rich_help_panel=TEACH)
+def watch(
+    chapter: ChapterName,
+    once: Annotated[bool, typer.Option("--once", help="Print it once and end.")] = False,
+    minutes: Annotated[
+        float, typer.Option(min=1, help="How far back it looks for who needs help.")
+    ] = 15,
+) -> None:
+    """Show who is where while a class works, until Ctrl-C."""
+    from course.grading.watch import show
+    from course.notebook.exercise import chapters
+    from course.shared import paths
+
+    show(paths.chapter_named(chapter, list(chapters())), minutes=minutes, once=once)
+
+
+@app.command(rich_help_panel=TEACH)
 def bundle() -> None:
     """Make the folder that learners get: a wheel and the released notebooks."""
     from course.authoring.bundle import bundle as make

@@ -41,7 +41,8 @@ def class_of(exercises: Sequence[Exercise]) -> list[Learner]:
 
     Raises CourseError for a chapter that has too few exercises for the troubles.
     """
-    return [_perfect(exercises), _partial(exercises), _troubled(exercises)]
+    made = {"perfect": _perfect, "partial": _partial, "troubled": _troubled}
+    return [make([each.variant_for(name) for each in exercises]) for name, make in made.items()]
 
 
 def _perfect(exercises: Sequence[Exercise]) -> Learner:

@@ -1,1 +1,1 @@
-"""The exercises, a module a chapter: `chNN_topic.py` holds those of `solutions/NN_topic.py`."""
+"""The exercises of `solutions/NN_topic.py`: a module `chNN_topic.py`, or a folder `chNN_topic`."""

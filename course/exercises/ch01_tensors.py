@@ -16,6 +16,7 @@ import numpy as np
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.varied import Varied
 
 
 @exercise("what-shape", points=1, difficulty=1, minutes=4)
@@ -49,6 +50,10 @@ class WhatShape(Prediction):
         "tk.zeros(10)[::3]": "Count the positions that are taken: 0, 3, 6, ... below 10.",
         "tk.zeros(8, 3, 32, 32)[0, 0]": "Two whole numbers remove the first two dimensions.",
     }
+    varied = (
+        Varied(("3", "4"), 2, 12, ("tk.zeros(4, 3)",)),
+        Varied(("32",), 16, 64, ("tk.zeros(8, 3, 32, 32)",)),
+    )
     hints = (
         "A whole number as index removes its dimension; a slice keeps it.",
         "For a slice, write down the positions that it takes: `::3` of 5 entries takes 0 and 3.",

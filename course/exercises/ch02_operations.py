@@ -12,6 +12,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.rules import LOOP, Rule
+from course.notebook.varied import Value, Varied
 
 
 def softplus(x: tk.Tensor) -> tk.Tensor:
@@ -58,8 +59,8 @@ def _a_limit_for_float32(x: tk.Tensor) -> tk.Tensor:
     answer=softplus,
     stub=_overflows,
     points=0,
-    difficulty=4,
-    minutes=10,
+    difficulty=3,
+    minutes=12,
     further=True,
 )
 class Softplus(Exercise):
@@ -68,6 +69,9 @@ class Softplus(Exercise):
     The *softplus*, log(1 + exp(x)), is a smooth ramp: almost 0 far to the left, almost `x` far
     to the right. The code below computes the formula directly. It is right for small numbers,
     and answers `inf` for 100, because exp(100) is larger than any float32. Repair it.
+
+    On paper, log(1 + exp(x)) equals x + log(1 + exp(-x)): take exp(x) out of the bracket. `exp` of
+    a negative number is never too large. So each of the two forms is safe for half of all numbers.
 
     **Input:** `x`, a float tensor of any shape.
 
@@ -86,8 +90,8 @@ class Softplus(Exercise):
     hints = (
         "`exp` of a large number is `inf`, `exp` of a negative one is harmless. Can the formula be "
         "written so that `exp` sees only negative numbers?",
-        "On paper, log(1 + exp(x)) equals x + log(1 + exp(-x)). Use the left form where `x` is "
-        "negative, the right one where it is positive.",
+        "Use the form with exp(x) where `x` is negative, the form with exp(-x) where it is "
+        "positive.",
         "Both in one line: `-x.abs()` is never positive, and `x.clamp(min=0)` is `x` where it is "
         "positive and 0 elsewhere.",
     )
@@ -592,6 +596,12 @@ class WhichResult(Prediction):
             "Go from left to right: absolute values, square roots, their sum, rounded."
         ),
     }
+    varied = (
+        Varied(
+            ("1.0", "2.0", "3.0", "4.0"), 1, 9, ("tk.tensor([1.0, 2.0", "tk.tensor([[1.0, 2.0]")
+        ),
+        Varied(("4.0", "7.0", "9.0"), 1, 9, ("tk.tensor([4.0, 9.0, 7.0])",)),
+    )
     hints = (
         "`*` and `**` keep the shape. `@`, `sum` and `argmax` make fewer numbers of many.",
         "The `dim` that you name is the one that goes. `[[1, 2], [3, 4]]` has rows as dimension 0: "
@@ -600,8 +610,12 @@ class WhichResult(Prediction):
     usual_mistakes = {
         "dim names what stays": (
             {
-                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)": [3.0, 7.0],
-                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)": [4.0, 6.0],
+                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)": Value(
+                    "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)"
+                ),
+                "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1)": Value(
+                    "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)"
+                ),
                 "tk.tensor([[1.0, 2.0], [3.0, 4.0]]).amax(dim=-1)": [3.0, 4.0],
             },
             "You kept the dimension that is named. `dim=0` says which dimension disappears: after "
@@ -609,8 +623,12 @@ class WhichResult(Prediction):
         ),
         "products confused": (
             {
-                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": 11.0,
-                "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])": [3.0, 8.0],
+                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": Value(
+                    "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])"
+                ),
+                "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])": Value(
+                    "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])"
+                ),
             },
             "You exchanged `*` and `@`. `*` works element by element and keeps the shape; `@` adds "
             "the products up.",
@@ -625,8 +643,10 @@ class WhichResult(Prediction):
         ),
         "vectors are added up": (
             {
-                "tk.tensor([1.0, 2.0, 3.0]) ** 2": 14.0,
-                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": 11.0,
+                "tk.tensor([1.0, 2.0, 3.0]) ** 2": Value("(tk.tensor([1.0, 2.0, 3.0]) ** 2).sum()"),
+                "tk.tensor([1.0, 2.0]) * tk.tensor([3.0, 4.0])": Value(
+                    "tk.tensor([1.0, 2.0]) @ tk.tensor([3.0, 4.0])"
+                ),
             },
             "You added the elements up. An operation on elements leaves as many numbers as it was "
             "given.",

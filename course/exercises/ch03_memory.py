@@ -12,6 +12,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.varied import Varied
 
 Ints = tuple[int, ...]
 
@@ -318,6 +319,10 @@ class WhichLayout(Prediction):
             "Leaving out rows at the beginning leaves no gaps between the elements."
         ),
     }
+    varied = (
+        Varied(("3", "4"), 3, 12, ("tk.zeros(3, 4)",)),
+        Varied(("5",), 3, 12, ("tk.zeros(2, 5)",)),
+    )
     hints = (
         "For each of them draw the storage as one row of numbers, and count.",
         "Slices and transposes never move a number. They change sizes, strides and the offset.",

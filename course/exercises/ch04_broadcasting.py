@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.varied import Varied
 
 Ints = tuple[int, ...]
 
@@ -535,6 +536,9 @@ class WhichIndex(Prediction):
         "tk.zeros(4, 3)[None]": "`None` puts a new dimension of size 1 where it stands.",
         "tk.zeros(5, 4, 3)[..., 0]": "`...` stands for all dimensions that are not named.",
     }
+    varied = (
+        Varied(("3", "4"), 3, 12, ("tk.zeros(4, ", "tk.zeros(5, 1, 4)", "tk.zeros(5, 4, 3)")),
+    )
     hints = (
         "For the first two, write the shapes below one another, lined up at the right.",
         "A list keeps its dimension, as long as the list. Two lists together go through the pairs.",

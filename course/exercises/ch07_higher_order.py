@@ -13,6 +13,7 @@ import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
 from course.notebook.rules import GRADIENT_IN_LOOP, Rule
+from course.notebook.varied import Value, Varied
 
 
 def second_derivative(coefficients: list[float], x: float) -> float:
@@ -316,18 +317,20 @@ def _half_of_it(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return upstream * (1 - out)
 
 
-@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=2, difficulty=2, minutes=6)
+@exercise("sigmoid-gradient", answer=sigmoid_gradient, points=3, difficulty=3, minutes=9)
 class SigmoidGradient(Exercise):
-    """A formula that can be differentiated
+    r"""A formula that can be differentiated
 
-    For `out = sigmoid(x)` the derivative is `out * (1 - out)`. Write the formula of this node
-    so that its *result* has a history too: the second derivative goes back through it.
+    The slope of the sigmoid is $\frac{e^{-x}}{(1 + e^{-x})^2}$. Its node has saved the result
+    `out`, which is $\frac{1}{1 + e^{-x}}$, and not `x`. Find on paper how the slope is computed
+    from `out` alone. Then write the gradient formula of this node so that its *result* has a
+    history too: the second derivative goes back through it.
 
     **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
     of dimensions, which may require grad.
 
-    **Output:** upstream gradient times derivative, element by element, computed with tensor
-    operations that are recorded.
+    **Output:** upstream gradient times slope, element by element, computed with tensor operations
+    that are recorded.
 
     ```python
     sigmoid_gradient(tk.tensor([1.0, 2.0]), tk.tensor([0.5, 0.25]))
@@ -339,7 +342,9 @@ class SigmoidGradient(Exercise):
     """
 
     hints = (
-        "As with tanh: what comes from above, times the node's own derivative.",
+        "The slope is a product of two fractions: $\\frac{1}{1 + e^{-x}}$, which is `out`, and "
+        "$\\frac{e^{-x}}{1 + e^{-x}}$. The two fractions add up to 1.",
+        "As with tanh: what comes from above, times the node's own slope, `out * (1 - out)`.",
         "Write one line with `*` and `-` and nothing that takes a tensor out of the graph: no "
         "`detach`, no `no_grad`, no `.data`, no `.item()`.",
     )
@@ -468,6 +473,7 @@ class WhichDerivative(Prediction):
             "The slope of element 0 does not depend on element 0."
         ),
     }
+    varied = (Varied(("2.0", "5"), 4, 9, ("x**3, tk.tensor(2.0)", "5 * x, tk.tensor(2.0)")),)
     hints = (
         "Differentiate on paper: x³, 3x², 6x. `hessian` does it twice.",
         "Entry `[i, j]` of a Hessian says how much slope `i` changes when element `j` changes.",
@@ -475,8 +481,12 @@ class WhichDerivative(Prediction):
     usual_mistakes = {
         "one derivative too few": (
             {
-                "tk.autograd.functional.jacobian(lambda x: x**3, tk.tensor(2.0))": 8.0,
-                "tk.autograd.functional.hessian(lambda x: x**2 + 5 * x, tk.tensor(2.0))": 9.0,
+                "tk.autograd.functional.jacobian(lambda x: x**3, tk.tensor(2.0))": Value(
+                    "tk.tensor(2.0) ** 3"
+                ),
+                "tk.autograd.functional.hessian(lambda x: x**2 + 5 * x, tk.tensor(2.0))": Value(
+                    "2 * tk.tensor(2.0) + 5"
+                ),
             },
             "Count the derivatives: `jacobian` takes one, `hessian` takes two.",
         ),
@@ -803,7 +813,7 @@ def _the_step_alone(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk
     return tk.linalg.solve(hessian, gradient)
 
 
-@exercise("newton-step", answer=newton_step, points=4, difficulty=3, minutes=8)
+@exercise("newton-step", answer=newton_step, points=3, difficulty=3, minutes=8)
 class NewtonStep(Exercise):
     """One step of Newton's method
 

@@ -472,6 +472,12 @@ def _saves_its_own(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return product, node and own
 
 
+def _the_other_one_asked(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
+    product, node = mul_with_autograd(x, y, recording)
+    other = {"x": y if y.requires_grad else None, "y": x if x.requires_grad else None}
+    return product, node and other
+
+
 def _only_the_node(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return mul_with_autograd(x, y, recording)[1]
 
@@ -539,6 +545,11 @@ class AutogradLayer(Exercise):
             _saves_its_own,
             "The gradient of `x` needs the other factor: the slope of $x y$ with respect to $x$ is "
             "$y$. Save them crosswise.",
+        ),
+        "the other one is asked": (
+            _the_other_one_asked,
+            'The entry `"x"` is for the gradient of `x`, so it is there if `x` requires grad. What '
+            "is saved in it is the other tensor.",
         ),
         "only the node": (
             _only_the_node,
@@ -1207,6 +1218,15 @@ class CustomOp(Exercise):
         "no absolute value": (
             _mistaken(lambda x, y, g: g / (1 + x) ** 2),
             "In the slope stands $|x|$: without `abs` it is wrong for negative numbers.",
+        ),
+        "the output saved": (
+            _mistaken(lambda x, y, g: g / (1 + y.abs()) ** 2),
+            "The slope is computed from the result. Its formula needs the input: that is what is "
+            "saved.",
+        ),
+        "only x squared": (
+            _mistaken(lambda x, y, g: g / (1 + x.abs() ** 2)),
+            "The square belongs to the whole sum: `(1 + x.abs()) ** 2`.",
         ),
         "one bracket short": (
             _mistaken(lambda x, y, g: g / (1 + x.abs()) ** 2, lambda x: x / 1 + x.abs()),

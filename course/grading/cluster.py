@@ -24,6 +24,7 @@ from course.sandbox import profiles
 from course.sandbox.profiles import Limits
 from course.shared import extras
 from course.shared.errors import CourseError
+from course.shared.settings import settings
 
 AHEAD = 2
 """How many submissions each thread of the workers has beside the one that it grades."""
@@ -134,8 +135,8 @@ def _common(offered: list[list[str]]) -> str:
 
 def _described() -> tuple[dict[str, str], list[str]]:
     """This machine's versions, those of the exercises among them, and the sandboxes that work."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(exercises.__path__[0]).glob("*.py")):
+    digest = hashlib.sha256(settings().variants.encode())
+    for file in sorted(Path(exercises.__path__[0]).rglob("*.py")):
         digest.update(file.read_bytes())
     versions = {**profiles.versions(), "exercises": digest.hexdigest()[:12]}
     safe = (profiles.NAMESPACES, profiles.LANDLOCK)

@@ -29,6 +29,7 @@ from course.notebook.report import Report
 from course.notebook.runner import Budget, Outcome
 from course.sandbox.profiles import versions
 from course.sandbox.wire import WireError
+from course.shared.settings import settings
 
 MOST_STILL = 4.0
 """Seconds of one submission in which this process neither worked nor waited for the learner's."""
@@ -36,7 +37,8 @@ MOST_STILL = 4.0
 
 def seed_of(secret: bytes, submission: Submission) -> str:
     """The seed of a grade: a regrade draws the same numbers, another submission draws others."""
-    text = "\n".join([submission.learner, submission.chapter, submission.digest])
+    variants = filter(None, [settings().variants])  # with other numbers it is another grade
+    text = "\n".join([submission.learner, submission.chapter, submission.digest, *variants])
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
 
@@ -51,7 +53,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
         repaired = matching.repair(submission.content, source)
     except Refused as refusal:
         return replace(refused(source, submission, seed, str(refusal)), profile=warm.profile)
-    definitions = exercise.load(source.chapter)
+    definitions = exercise.load_for(submission.learner, source.chapter)
     answers = {definition.name for definition in definitions.values()}
     runner = CellRunner(warm, source, repaired.cells, answers)
     judge = Judge(runner, definitions, seed)
@@ -164,6 +166,8 @@ class Judge:
         report, death = found
         if death is not None:
             runner.note_trouble(cell, death)
+        if report.status == "unfit" and definition is not None and definition.learner:
+            runner.note_trouble(cell, report.message)  # another's answer, or under another name
         names = self._overwritten() if not death and report.earned < report.possible else []
         if was_alone or not (death or names):
             return report

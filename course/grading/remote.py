@@ -355,6 +355,8 @@ def _take_over(argument: Any, state: Any, decoder: Decoder) -> None:
     if type(argument) in (list, dict):
         decoder.fill(argument, state)
     elif type(argument) is tk.Tensor and argument.is_leaf:
+        if "data" in state:
+            argument.data = decoder.decode(state["data"])
         if argument.requires_grad is not state["requires_grad"]:
             argument.requires_grad_(state["requires_grad"] is True)
         grad = decoder.decode(state["grad"])

@@ -16,7 +16,7 @@
         {"cell": "check-checkerboard", "witness": "checker",
          "report": {"exercise_id": "checkerboard", "title": "A checkerboard",
           "status": "partly", "possible": 6.0, "earned": 4.5, "message": "...",
-          "mistake": "only even rows", "notes": ["..."],
+          "mistake": "only even rows", "notes": ["..."], "code": "",
           "rows": [{"label": "a square board", "status": "passed", "call": "...", "got": "...",
                     "expected": "...", "tip": "..."}]}}
       ],

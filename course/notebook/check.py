@@ -15,11 +15,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import tensorkit as tk
-from course.notebook import answer, compare, history, record
+from course.notebook import answer, compare, history, live, record
 from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
 from course.notebook.quiet import ASKS, NotAllowed
 from course.notebook.relations import first_relation
@@ -28,6 +28,7 @@ from course.notebook.rules import parsed
 from course.notebook.runner import Budget, Outcome, run_case
 from course.notebook.slips import first_slip
 from course.notebook.state import random_state, sentence, set_random_state
+from course.notebook.varied import PUT_THESE
 from course.shared.errors import TimeLimit
 from course.shared.settings import settings
 
@@ -117,7 +118,7 @@ def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
     return bool(passed) and passed <= fixed and len(fixed) < len(tried)
 
 
-@cache
+@lru_cache(maxsize=256)  # of a class in which everybody has other numbers
 def fixed_cases(exercise: Exercise) -> frozenset[str]:
     """The labels of the cases that count and have the same arguments in every draw."""
     first, *others = [_cases(exercise, seed) for seed in range(6)]
@@ -149,11 +150,12 @@ class Trial:
 
 
 def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
-    exercise = None
+    exercise: Exercise | None = None
     try:
-        exercise = load().get(exercise_id) if type(exercise_id) is str else None
-        if exercise is None:
+        released = load().get(exercise_id) if type(exercise_id) is str else None
+        if released is None:
             return _unknown(exercise_id)
+        exercise = released.variant_for(record.owner())
         with _ONE_AT_A_TIME:
             found = answer.find(exercise, namespace, history.runs())
             if found.state == "ready":
@@ -167,9 +169,11 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             else:
                 report = nothing_to_check(exercise, found)
             report = with_note(report, found)
-            finished = record.note_check(exercise, report, found.source)
+            finished = record.note_check(released, report, found.source)
             if finished:
                 report = replace(report, message=finished)
+            if shown := live.note(exercise, report):
+                report = replace(report, notes=(*report.notes, shown))
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
     except TimeLimit:  # of the check in which this one was called
@@ -249,7 +253,7 @@ def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     )
 
 
-@cache
+@lru_cache(maxsize=256)  # of a class in which everybody has other numbers
 def _in_the_notebook(exercise: Exercise) -> list[tuple[list[object], tuple[Any, ...]]]:
     """The arguments that the notebook shows, and what tells most others from them at once."""
     return [(_outline(case.args), case.args) for case in _cases(exercise, SEED)]
@@ -383,9 +387,7 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     if right.ended == "raised":
         return own or f"Here it should raise {type(right.error).__name__}."
     if mine.changed:
-        which = " and ".join(f"argument {position + 1}" for position in mine.changed)
-        values = [trial.case.args[position] for position in mine.changed]
-        return f"It changes {which}, which still belongs to the caller. {_work_on(values)}"
+        return _about_changes(mine.changed, trial.case.args)
     found = compare.difference(mine.value, right.value)
     if mine.value is None and right.value is not None:
         found = f"It is None: {_why_none(source, exercise.name)}"
@@ -394,6 +396,19 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     ):
         found = None  # "got" and "expected" say it already
     return " ".join(filter(None, [found, own]))
+
+
+def _about_changes(changed: Mapping[int, str], args: tuple[Any, ...]) -> str:
+    """What the answer changed in its arguments, and how to leave them alone."""
+    parts = [
+        f"`{what}` of argument {n + 1}" if what != "values" else f"argument {n + 1}"
+        for n, what in changed.items()
+    ]
+    belongs = "which still belongs" if len(parts) == 1 else "which still belong"
+    mend = _work_on([args[position] for position in changed])
+    if "values" not in changed.values():
+        mend = "`x.detach()` has the same numbers, and a `requires_grad` and a `grad` of its own."
+    return f"It changes {' and '.join(parts)}, {belongs} to the caller. {mend}"
 
 
 def _work_on(values: list[Any]) -> str:
@@ -579,12 +594,16 @@ def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
             )
         elif exercise.kind == "complete":
             begin = "This is the program as it was released. Fill its gaps"
+        if exercise.learner:
+            begin = f"Everybody has numbers of their own here. {PUT_THESE}"
         text = (
             f"{begin}, run it, then run this cell again. "
             f'`hint("{exercise.id}")` in a new cell gives a first idea.'
         )
-        return _without_rows(exercise, "not started", text)
-    return _without_rows(exercise, found.state, found.sentence)
+        report = _without_rows(exercise, "not started", text)
+    else:
+        report = _without_rows(exercise, found.state, found.sentence)
+    return replace(report, code=exercise.released_source if exercise.learner else "")
 
 
 def _without_rows(exercise: Exercise | None, status: str, message: str) -> Report:

@@ -40,6 +40,8 @@ def difference(got: Any, expected: Any) -> str | None:
         return "It is None; a value is expected."
     if got is ... and expected is not ...:
         return "Here is still a `...`."
+    if kind(got) in _CALLABLE and isinstance(expected, str):
+        return "It is a function; expected is a string. `__name__` is the name of a function."
     if kind(got) in _CALLABLE and kind(expected) not in _CALLABLE:
         return "It is a function that nobody called: are its parentheses missing?"
     if (words := _unfinished(got)) is not None:

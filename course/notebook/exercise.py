@@ -13,9 +13,11 @@ wrong answer that runs, with the message that helps whoever wrote it.
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import importlib
 import inspect
+import pkgutil
 import random
 import re
 import textwrap
@@ -27,6 +29,7 @@ from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 from course.notebook.rules import Rule
+from course.notebook.varied import PUT_THESE, Value, Varied, replaced, seed_for
 from course.shared.errors import CourseError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -164,6 +167,8 @@ class Exercise:
     witness: str
     reference: Any
     _stub: Callable[..., Any] | None
+    learner: str = ""
+    """Whose numbers the questions have; empty where they are the released ones."""
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         """The cases, edge cases by name; labels and weights are the same for every draw."""
@@ -195,6 +200,10 @@ class Exercise:
         return None
 
     # what follows from it
+
+    def variant_for(self, learner: str) -> Exercise:
+        """This exercise with the learner's own numbers; itself where all have the same."""
+        return self
 
     @property
     def title(self) -> str:
@@ -297,6 +306,8 @@ class Prediction(Exercise):
     ask: ClassVar[str]
     """The comment above the dictionary: what to write in place of each `...`."""
     questions: ClassVar[Mapping[str, str]]
+    varied: ClassVar[tuple[Varied, ...]] = ()
+    """Numbers of the questions, their rules and wrong answers that may differ between learners."""
 
     def observe(self, value: Any) -> Any:
         """The property of an expression's value that is asked for."""
@@ -347,11 +358,53 @@ class Prediction(Exercise):
         return "\n".join([f"{self.name} = {{", *rows, "}"])
 
     def _mistaken(self, answer: Any) -> Any:
-        return {**self.right, **answer}
+        wrong = {
+            expression: self.evaluate(value) if isinstance(value, Value) else value
+            for expression, value in answer.items()
+        }
+        return {**self.right, **wrong}
+
+    def variant_for(self, learner: str) -> Exercise:
+        seed = seed_for(learner, self.id)
+        if not (seed and self.varied):
+            return self
+        draw = Draw(seed)
+        drawn = [(each, _other_numbers(each, draw)) for each in self.varied]
+
+        def own(question: str, text: str) -> str:
+            numbers = next((numbers for each, numbers in drawn if each.is_in(question)), {})
+            return replaced(text, numbers) if numbers else text
+
+        def wrong(question: str, value: Any) -> Any:
+            if isinstance(value, Value):
+                return Value(own(question, value))
+            return ast.literal_eval(own(question, repr(value)))
+
+        variant = copy.copy(self)
+        vars(variant).update(
+            learner=learner,
+            questions={own(each, each): own(each, rule) for each, rule in self.questions.items()},
+            usual_mistakes={
+                name: (
+                    {own(each, each): wrong(each, value) for each, value in answer.items()},
+                    *words,
+                )
+                for name, (answer, *words) in self.usual_mistakes.items()
+            },
+        )
+        variant.reference = variant.right
+        return variant
 
     def is_answer(self, answer: Any) -> str | None:
         if type(answer) is dict:
-            return None
+            other = [each for each, value in answer.items() if value is not ...]
+            other = [each for each in other if each not in self.questions]
+            if not (self.learner and other):
+                return None
+            return (
+                f"Everybody has numbers of their own here, and `{str(other[0])[:80]}` is no "
+                f"question of `{self.learner}`. {PUT_THESE}. Then run both cells again."
+            )
         return (
             f"`{self.name}` should be the dictionary of the answer cell, and it is of type "
             f"{type(answer).__name__}. Restore the cell and replace only the `...`."
@@ -362,6 +415,14 @@ class Prediction(Exercise):
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         return str(args[0])
+
+
+def _other_numbers(varied: Varied, draw: Draw) -> Mapping[str, str]:
+    """What stands in place of the released numbers, which are not drawn again."""
+    while True:
+        own = varied.written(draw.distinct(len(varied.numbers), varied.low, varied.high))
+        if any(released != other for released, other in own.items()):
+            return own
 
 
 KINDS = {
@@ -413,7 +474,7 @@ def exercise(
         instance = definition()
         instance.id, instance.points = id, float(points)
         instance.difficulty, instance.minutes = difficulty, minutes
-        instance.chapter = definition.__module__.rpartition(".")[2].removeprefix("ch")
+        instance.chapter = _chapter_of(definition.__module__)
         default = "predict" if issubclass(definition, Prediction) else "write"
         instance.kind = kind or (default if stub is None else "repair")
         instance.further, instance.without = further, without
@@ -430,8 +491,17 @@ def exercise(
 @cache
 def chapters() -> tuple[str, ...]:
     """The names of all chapters that have exercises, in order: "01_tensors", ..."""
-    modules = (Path(__file__).parents[1] / "exercises").glob("ch*.py")
-    return tuple(sorted(module.stem.removeprefix("ch") for module in modules))
+    modules = pkgutil.iter_modules([str(Path(__file__).parents[1] / "exercises")])
+    return tuple(sorted(module.name.removeprefix("ch") for module in modules))
+
+
+def _chapter_of(module: str) -> str:
+    """The chapter of a module, which may lie in the chapter's folder.
+
+    >>> _chapter_of("course.exercises.ch10_engine.walk_back")
+    '10_engine'
+    """
+    return module.removeprefix("course.exercises.").partition(".")[0].removeprefix("ch")
 
 
 def load(chapter: str | None = None) -> dict[str, Exercise]:
@@ -440,6 +510,11 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
         importlib.import_module(f"course.exercises.ch{name}")
     found = sorted(_registry.items(), key=lambda pair: pair[1].chapter)  # not as they were imported
     return {id: each for id, each in found if chapter in (None, each.chapter)}
+
+
+def load_for(learner: str, chapter: str) -> dict[str, Exercise]:
+    """The exercises of one chapter with the numbers of one learner."""
+    return {id: each.variant_for(learner) for id, each in load(chapter).items()}
 
 
 def no_such_exercise(exercise_id: object, function: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from course.notebook.exercise import Exercise, chapters, load
 from course.notebook.report import Report
+from course.shared import identity
 from course.shared.paths import chapter_named
 
 FILE = ".course-progress.json"
@@ -166,6 +167,17 @@ def _exercise_row(exercise: Exercise) -> tuple[str, float, float, str]:
         exercise.points,
         f"{words}, further" if exercise.further else words,
     )
+
+
+def is_learners() -> bool:
+    """Whether this is a learner's own notebook: no other one's checks are noted anywhere."""
+    return _file() is not None
+
+
+def owner() -> str:
+    """The learner whose numbers this notebook has; empty for a notebook with the answers."""
+    has_answers = os.environ.get("COURSE_BUILD") or Path.cwd().parent.name == "solutions"
+    return "" if has_answers else identity.learner()
 
 
 def _file() -> Path | None:

@@ -14,38 +14,116 @@ import numpy as np
 
 import tensorkit as tk
 from course.notebook import compare
+from course.notebook.looked import Slip
+from course.notebook.plain import Seen
 from course.notebook.runner import Outcome
-from course.notebook.slips import Slip
 
 MOST = 10_000
 """Elements of a result that is looked into."""
 
 
 def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Slip | None:
-    """The first relation that holds in every failed case; None if there is none.
+    """The first relation that holds in every failed case with a result; None if there is none.
 
     failed: what the answer and a right one did in these cases, the one that is shown in front.
     """
-    if any(mine.ended != "returned" or right.ended != "returned" for mine, right in failed):
+    returned = [pair for pair in failed if all(one.ended == "returned" for one in pair)]
+    if not returned or returned[0] is not failed[0]:
         return None
-    if all(mine.changed for mine, _ in failed):
-        return Slip("an argument is changed", "")  # the row of the case says it
+    if all(mine.changed for mine, _ in returned):
+        position, what = next(iter(returned[0][0].changed.items()))
+        of = f"`{what}` of a" if what != "values" else "A"
+        words = f"{of}rgument {position + 1} is not as it was before the call."
+        return Slip("an argument is changed", words)
     places, parts = [], []
-    for mine, right in failed:
+    for mine, right in returned:
         place, *part = _differing(mine.value, right.value)
         places.append(place)
         parts.append(part)
-    if any(mine is None or mine is ... for mine, _ in parts):
+    if any(mine is ... for mine, _ in parts):
         return None
-    if all(compare.kind(mine) != compare.kind(right) for mine, right in parts):
-        return Slip("a value of another kind", "")
+    found = _of_other_kinds(parts, places) or _of_numbers(parts, source)
+    if found is None:
+        return None
+    where = f"In “{places[0]}”: " if places[0] and places[0] not in found.sentence else ""
+    if len(returned) < len(failed):
+        where = f"Where a result comes back. {where}"
+    return Slip(found.name, f"{where}{found.sentence}")
+
+
+def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
     if not all(_is_array(mine) and _is_array(right) for mine, right in parts):
         return None
     arrays = [(_array(mine), _array(right)) for mine, right in parts]
     for name, holds, sentence in _RELATIONS:
         if all(holds(mine, right) for mine, right in arrays):
-            words = f"In “{places[0]}”: {sentence}" if places[0] else sentence
-            return Slip(name, f"{words}{_cause(name, source)}")
+            cause = _cause(name, f"{arrays[0][0].dtype}\n{source}")
+            if cause or name not in _SAID_BY_THE_ROW:
+                return Slip(name, f"{sentence}{cause}")
+    return None
+
+
+def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Slip | None:
+    """What is no matter of numbers: another kind, a part of it, a demand that is not met."""
+    mine, right = parts[0]
+    if places[0] and len(set(places)) == 1 and {type(mine), type(right)} == {bool}:
+        holds = "holds, and should not" if mine else "does not hold"
+        return Slip("a demand not met", f"“{places[0]}” {holds}.")
+    if isinstance(right, Seen) and not isinstance(mine, Seen):
+        return _not_seen(mine, right)
+    if all(type(one) is dict and type(other) is dict for one, other in parts):
+        return _of_keys(parts)
+    if all(isinstance(other, tuple) and _position(one, other) is not None for one, other in parts):
+        n = len(right)
+        return Slip("only one of several", f"This is one of the {n} values that are asked for.")
+    if all(_are_sequences(one, other) for one, other in parts):
+        parts = [(one[0], other[0]) for one, other in parts if one and other]
+    if not parts or any(one is None or _is_of_kind(one, other) for one, other in parts):
+        return None
+    what = "What comes back" if parts[0][0] is mine else "The first entry"
+    mine, right = parts[0]
+    sentence = f"{what} is {compare.kind(mine)}, and {compare.kind(right)} is asked for."
+    is_number = type(right) in (int, float)
+    if is_number and isinstance(mine, tk.Tensor) and mine.numel() == 1:
+        sentence = f"{what} is still a tensor: `.item()` takes the number out."
+    return Slip("a value of another kind", sentence)
+
+
+def _are_sequences(*values: Any) -> bool:
+    return all(isinstance(value, list | tuple) for value in values)
+
+
+def _is_of_kind(mine: Any, right: Any) -> bool:
+    return _are_sequences(mine, right) or compare.kind(mine) == compare.kind(right)
+
+
+def _not_seen(mine: Any, right: Seen) -> Slip | None:
+    """What comes back where an exercise has looked at something in a right answer."""
+    if "raises" in right:
+        return Slip(
+            "nothing is raised",
+            f"In this case {right['raises']} is expected, and {compare.kind(mine)} comes back.",
+        )
+    asked = next((value for value in right.values() if type(value) is not bool), None)
+    if asked is None or mine is None or _is_of_kind(mine, asked):
+        return None
+    words = f"What comes back is {compare.kind(mine)}, and {compare.kind(asked)} is asked for."
+    return Slip("a value of another kind", words)
+
+
+def _position(value: Any, whole: tuple[Any, ...]) -> int | None:
+    same = (n for n, part in enumerate(whole) if compare.difference(value, part) is None)
+    return next(same, None)
+
+
+def _of_keys(parts: Sequence[Sequence[Any]]) -> Slip | None:
+    mine, right = parts[0]
+    if all(other.keys() - one.keys() for one, other in parts):
+        key = next(key for key in right if key not in mine)
+        return Slip("an entry is missing", f"The entry {key!r} is missing in the dictionary.")
+    if all(one.keys() - other.keys() for one, other in parts):
+        key = next(key for key in mine if key not in right)
+        return Slip("an entry too many", f"The entry {key!r} does not belong in the dictionary.")
     return None
 
 
@@ -54,8 +132,10 @@ def _differing(mine: Any, right: Any) -> tuple[str, Any, Any]:
 
     In front stands the name of the part, if it has one.
     """
-    if isinstance(mine, dict) and isinstance(right, dict) and mine.keys() == right.keys():
-        parts = [(str(key), mine[key], right[key]) for key in right]
+    are_seen = isinstance(mine, Seen) and isinstance(right, Seen)
+    are_dicts = isinstance(mine, dict) and isinstance(right, dict)
+    if are_seen or (are_dicts and mine.keys() == right.keys()):
+        parts = [(str(key), mine[key], right[key]) for key in right if key in mine]
     elif _is_structure(mine) and _is_structure(right) and len(mine) == len(right):
         parts = [("", *pair) for pair in zip(mine, right, strict=True)]
     else:
@@ -121,6 +201,40 @@ def _rounded_down(mine: np.ndarray, right: np.ndarray) -> bool:
     return not _is_same(mine, right) and _is_same(mine, np.floor(right))
 
 
+def _cut(mine: np.ndarray, right: np.ndarray) -> bool:
+    return not _is_same(mine, right) and _is_same(mine, np.trunc(right))
+
+
+def _all_zero(mine: np.ndarray, right: np.ndarray) -> bool:
+    is_fraction = right.dtype.kind == "f"
+    return is_fraction and mine.size > 0 and not mine.any() and mine.shape == right.shape
+
+
+def _has(value: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], bool]:
+    """Whether there is a nan, or inf, where a number is expected."""
+
+    def holds(mine: np.ndarray, right: np.ndarray) -> bool:
+        if mine.shape != right.shape or mine.dtype.kind != "f":
+            return False
+        return bool((value(mine) & np.isfinite(right)).any())
+
+    return holds
+
+
+def _nearly(mine: np.ndarray, right: np.ndarray) -> bool:
+    if mine.shape != right.shape or mine.size == 0 or right.dtype.kind != "f":
+        return False
+    return bool(right.any()) and bool(np.allclose(mine.astype(float), right, rtol=1e-3, atol=0))
+
+
+def _more_dimensions(sign: int) -> Callable[[np.ndarray, np.ndarray], bool]:
+    return lambda mine, right: sign * (mine.ndim - right.ndim) > 0
+
+
+def _in_another_order(mine: np.ndarray, right: np.ndarray) -> bool:
+    return mine.shape != right.shape and sorted(mine.shape) == sorted(right.shape)
+
+
 def _rounded(mine: np.ndarray, right: np.ndarray) -> bool:
     exact = right.astype(np.float64)
     return right.size > 0 and any(_is_same(mine, exact.round(digits)) for digits in range(5))
@@ -136,7 +250,7 @@ def _one_factor(mine: np.ndarray, right: np.ndarray) -> bool:
 
 def _only(end: int) -> Callable[[np.ndarray, np.ndarray], bool]:
     def holds(mine: np.ndarray, right: np.ndarray) -> bool:
-        is_many = right.ndim > 0 and len(right) > 1
+        is_many = right.ndim > 0 and len(right) > 0
         return is_many and (_is_same(mine, right[end]) or _is_same(mine, right[end][None]))
 
     return holds
@@ -169,24 +283,73 @@ _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...
         _rounded_down,
         "The numbers are those expected, rounded down to whole numbers.",
     ),
+    (
+        "cut to whole numbers",
+        _cut,
+        "The numbers are those expected, without what stands behind the decimal point.",
+    ),
     ("rounded", _rounded, "The numbers are those expected, rounded."),
     ("only the first", _only(0), "This is the first entry alone of what is expected."),
     ("only the last", _only(-1), "This is the last entry alone of what is expected."),
     ("the last is missing", _without_last, "The last entry is missing."),
     ("the first is missing", _without_first, "The first entry is missing."),
     ("one entry too many", _one_more, "There is one entry too many, at the end."),
+    (
+        "nearly right",
+        _nearly,
+        "The numbers agree to three digits. Is a part computed in a dtype with fewer digits?",
+    ),
     ("a factor", _one_factor, "In each case all numbers are the expected ones, times one factor."),
+    ("all zeros", _all_zero, "Every number is 0."),
+    (
+        "not a number",
+        _has(np.isnan),
+        "There is a nan in it, which is what 0 / 0, inf - inf and inf / inf give.",
+    ),
+    (
+        "too large for its dtype",
+        _has(np.isinf),
+        "There is an inf in it, where a number is expected.",
+    ),
+    ("too few dimensions", _more_dimensions(-1), "There are too few dimensions in the result."),
+    ("too many dimensions", _more_dimensions(1), "There are too many dimensions in the result."),
+    ("dimensions exchanged", _in_another_order, "The sizes are right and stand in another order."),
 )
 """Name, relation between an answer's numbers and those expected, sentence."""
+
+_SAID_BY_THE_ROW = ("all zeros", "too few dimensions", "too many dimensions")
+"""Names of relations that are worth a sentence only with a cause."""
 
 _CAUSES = {
     "another dtype": {
         r"\.tolist\(\)|\.item\(\)": "Python numbers have forgotten the dtype of the tensor.",
         r"\.(float|double|half|long|int)\(\)": "A cast makes one dtype of all.",
-        r"tk\.(zeros|ones|empty|eye|rand)\((?!.*dtype)": (
+        r"(?s)^float32.*tk\.(zeros|ones|empty|eye|rand)\((?!.*dtype)": (
             "`tk.zeros`, `tk.ones` and `tk.eye` make float32 unless they are told a `dtype`."
         ),
-        r"\bnp\.|numpy\(": "NumPy computes in float64.",
+        r"(?s)^float64.*(\bnp\.|numpy\()": "NumPy computes in float64.",
+    },
+    "not a number": {
+        r"\bexp\(": "`exp` of a large number is inf.",
+        r"\bmean\(": "`mean` of no elements is 0 / 0.",
+    },
+    "too large for its dtype": {r"\bexp\(": "`exp` of a large number is inf."},
+    "nearly right": {
+        r"\btk\.tensor\((?!.*dtype)": "`tk.tensor` makes float32 of Python's floats.",
+        r"\.half\(|float16": "float16 has about three digits.",
+    },
+    "all zeros": {
+        "//": "`//` rounds down.",
+        "int64|long": "A whole number cannot hold a fraction.",
+    },
+    "too few dimensions": {
+        r"\[0(, 0)*\]": "An index such as `[0]` removes a dimension.",
+        r"\b(sum|mean)\((?!.*keepdim)": "A sum or a mean removes the dimension it goes over.",
+    },
+    "too many dimensions": {
+        r"\bstack\(": "`stack` adds a dimension.",
+        r"unsqueeze\(|None\]": "`unsqueeze` and `None` as an index add a dimension.",
+        r"keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
     },
     "another shape": {
         "keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
@@ -202,6 +365,7 @@ _CAUSES = {
 
 
 def _cause(name: str, source: str) -> str:
-    """What in the source makes this, where that is known."""
+    """What in the source makes this, where one thing alone may; the dtype stands in front."""
     causes = _CAUSES.get(name, {})
-    return next((f" {words}" for code, words in causes.items() if re.search(code, source)), "")
+    found = [words for code, words in causes.items() if re.search(code, source)]
+    return f" {found[0]}" if len(found) == 1 else ""

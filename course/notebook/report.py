@@ -55,6 +55,8 @@ class Report:
     """Name of the usual mistake that was recognised."""
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    code: str = ""
+    """Lines to put into the answer cell, below the message."""
 
     @property
     def score(self) -> float:
@@ -92,6 +94,7 @@ class Report:
         lines = [self.headline]
         if self.message:
             lines += _wrapped(self.message, 76, "  ")
+        lines += [f"  {line}" for line in self.code.splitlines()]
         shown_in_full = False
         for row in self.rows:
             lines.append(f"  {row.status:<8} {row.label}")
@@ -112,6 +115,7 @@ class Report:
         sign = _SIGN_PASSED if passed else _SIGN_FAILED if self.rows else ""
         parts = [f'<div style="{_BOX_PASSED if passed else _BOX_FAILED if self.rows else _BOX}">']
         message = f'<p style="{_TEXT}">{prose(self.message)}</p>' if self.message else ""
+        message += f'<pre style="{_PRE}">{escape(self.code)}</pre>' if self.code else ""
         if self.rows:
             parts += [f'<table style="{_TABLE}">', f'<caption style="{_CAPTION}">']
             parts += [f"{sign} {prose(self.headline)}{message}</caption>"]

@@ -39,8 +39,8 @@ class Outcome:
     """First line of the exception's text, and what follows it."""
     where: str = ""
     """The line of the learner's code that raised, as it can be shown."""
-    changed: list[int] = field(default_factory=list)
-    """Positions of the arguments that the answer changed."""
+    changed: dict[int, str] = field(default_factory=dict)
+    """Positions of the arguments that the answer changed, and what of them."""
     printed: str = ""
     warned: list[str] = field(default_factory=list)
     left_changed: list[str] = field(default_factory=list)
@@ -108,12 +108,27 @@ def run_case(
     return outcome
 
 
-def changed(arguments: list[Any], untouched: Case) -> list[int]:
-    """The positions of the arguments that are no longer as they were drawn."""
+def changed(arguments: list[Any], untouched: Case) -> dict[int, str]:
+    """The positions of the arguments that are no longer as they were drawn, with what changed."""
     pairs = enumerate(zip(arguments, untouched.args, strict=True))
-    return [
-        position for position, (now, before) in pairs if compare.difference(now, before) is not None
-    ]
+    found = {position: _changed_in(now, before) for position, (now, before) in pairs}
+    return {position: what for position, what in found.items() if what}
+
+
+def _changed_in(now: Any, before: Any) -> str:
+    """What of a value is no longer as it was: "values", "requires_grad", "grad" or nothing."""
+    if compare.difference(now, before) is not None:
+        return "values"
+    if isinstance(now, dict | list | tuple):
+        old = before.values() if isinstance(before, dict) else before
+        new = [now[key] for key in before] if isinstance(before, dict) else now
+        return next(filter(None, map(_changed_in, new, old)), "")
+    if not isinstance(now, tk.Tensor):
+        return ""
+    if now.requires_grad != before.requires_grad:
+        return "requires_grad"
+    grads = [each.grad if each.is_leaf else None for each in (now, before)]
+    return "grad" if compare.difference(*grads) is not None else ""
 
 
 def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:

@@ -7,24 +7,16 @@ tree shows it, and, if that does not settle it, where the error or the value fit
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
-import re
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import tensorkit as tk
+from course.notebook import raised
+from course.notebook.looked import Looked, Slip
 from course.notebook.rules import parsed
 from course.notebook.runner import Outcome
-
-
-@dataclass(frozen=True)
-class Slip:
-    """A slip's name, and a sentence that says what the code does and what to write."""
-
-    name: str
-    sentence: str
 
 
 def first_slip(source: str, mine: Outcome, right: Outcome) -> Slip | None:
@@ -35,38 +27,6 @@ def first_slip(source: str, mine: Outcome, right: Outcome) -> Slip | None:
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     answer = Looked(tree, parents, textwrap.dedent(source).splitlines(), mine, right)
     return next((slip for look in _LOOKS for slip in look(answer)), None)
-
-
-@dataclass(frozen=True)
-class Looked:
-    """The tree of an answer, the parent of each node, the lines, what it and a right one did."""
-
-    tree: ast.AST
-    parents: dict[ast.AST, ast.AST]
-    lines: list[str]
-    mine: Outcome
-    right: Outcome
-
-    def nodes(self, kind: type[ast.AST]) -> Iterator[Any]:
-        """The nodes of this kind in the order of the text."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, kind)]
-        return iter(sorted(found, key=lambda node: (getattr(node, "lineno", 0), -_length(node))))
-
-    def said(self, pattern: str) -> bool:
-        """Whether the answer raised an exception whose class and message have this in them."""
-        error = self.mine.error
-        text = f"{type(error).__name__}: {self.mine.message[0]}"
-        return error is not None and re.search(pattern, text) is not None
-
-    def raised_in(self, node: ast.expr) -> bool:
-        """Whether this part of the code stands in the line that raised, if that is known."""
-        line = self.mine.where.partition(": ")[2].strip()
-        own = self.lines[node.lineno - 1 : node.end_lineno]
-        return not line or line in [each.strip() for each in own]
-
-
-def _length(node: ast.AST) -> int:
-    return len(ast.dump(node))
 
 
 def _is_method(name: str) -> bool:
@@ -99,12 +59,17 @@ _OTHERS_HAVE = ("values", "indices", "index", "count", "sort", "data", "grad")
 
 
 def _not_called(answer: Looked) -> Iterator[Slip]:
+    has_arrays = any(
+        node.id == "np" for node in answer.nodes(ast.Name)
+    )  # whose `size` is no method
     called = {node.func.id for node in answer.nodes(ast.Call) if isinstance(node.func, ast.Name)}
     users = (ast.BinOp, ast.Return, ast.Assign, ast.Attribute, ast.Compare)
     for node in answer.nodes(ast.Attribute):
         parent = answer.parents[node]
         is_method = _is_method(node.attr) and node.attr not in _OTHERS_HAVE
         if not is_method or not isinstance(parent, users) or _root(node) in _NO_TENSORS:
+            continue
+        if node.attr == "size" and has_arrays:
             continue
         targets = parent.targets if isinstance(parent, ast.Assign) else []
         if node in targets or any(isinstance(n, ast.Name) and n.id in called for n in targets):
@@ -240,6 +205,7 @@ def _written_into_a_copy(answer: Looked) -> Iterator[Slip]:
         if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
             index = index.operand
         is_mask = isinstance(index, ast.Name) and index.id in masks
+        is_mask = is_mask or ast.unparse(index).startswith("list(")
         if is_mask or isinstance(index, ast.Compare | ast.List):
             text = ast.unparse(inner)
             yield Slip(
@@ -252,7 +218,7 @@ def _written_into_a_copy(answer: Looked) -> Iterator[Slip]:
 def _tuple_not_unpacked(answer: Looked) -> Iterator[Slip]:
     value = answer.mine.value
     is_returned = isinstance(value, list | tuple) and len(value) == 1
-    if not (is_returned or answer.said("'?tuple'?")):
+    if not (is_returned or answer.said("'?tuple'?|converted to an index")):
         return
     subscripted = {ast.unparse(node.value) for node in answer.nodes(ast.Subscript)}
     for node in answer.nodes(ast.Call):
@@ -289,8 +255,12 @@ def _range_ends_early(answer: Looked) -> Iterator[Slip]:
 
 
 def _no_return(answer: Looked) -> Iterator[Slip]:
-    is_none = answer.mine.ended == "returned" and answer.mine.value is None
-    if not is_none or answer.right.value is None:
+    value, asked = answer.mine.value, answer.right.value
+    if isinstance(value, dict) and isinstance(asked, dict):  # what an exercise saw of it
+        values = [(one, asked[key]) for key, one in value.items() if key in asked]
+    else:
+        values = [(value, asked)]
+    if answer.mine.ended != "returned" or not any(a is None is not b for a, b in values):
         return
     functions = list(answer.nodes(ast.FunctionDef))
     if functions and not any(node.value for node in answer.nodes(ast.Return)):
@@ -315,38 +285,255 @@ def _unused_argument(answer: Looked) -> Iterator[Slip]:
         return
     used = {node.id for node in answer.nodes(ast.Name) if isinstance(node.ctx, ast.Load)}
     for argument in function.args.args:
-        if argument.arg not in used and answer.right.value is not None:
+        if argument.arg in used | {"self"} or answer.right.value is None:
+            continue
+        then = "so the result is the same whatever its value is"
+        if argument.arg == "out" and _is_kernel(answer):
+            then = "so nothing is written there"
+        yield Slip("an argument is not used", f"`{argument.arg}` is not used, {then}.")
+
+
+def _argument_changed(answer: Looked) -> Iterator[Slip]:
+    """The first line that writes into an argument which is no longer as it was."""
+    function = next(answer.nodes(ast.FunctionDef), None)
+    if function is None or answer.mine.ended != "returned":
+        return
+    names = [argument.arg for argument in function.args.args]
+    changed = answer.mine.changed
+    at_fault = [names[n] for n, what in changed.items() if what == "values" and n < len(names)]
+    sharing = dict.fromkeys(at_fault, "")  # a name, and the line in which it was given this memory
+    for node in answer.nodes((ast.stmt, ast.Call)) if sharing else ():
+        written = _written(node)
+        if written is not None and _owner(written, sharing):
+            name = _owner(written, sharing)
+            made = sharing[name]
             yield Slip(
-                "an argument is not used",
-                f"`{argument.arg}` is not used, so the result is the same whatever its value is.",
+                "an argument is changed",
+                f"`{ast.unparse(node)}` writes into memory that belongs to the caller."
+                + f" `{made}` makes no copy of it." * bool(made),
+            )
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            source, target, text = node.iter, node.target, f"for {node.target.id} in "
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            source, target, text = node.value, node.targets[0], f"{node.targets[0].id} = "
+        else:
+            continue
+        if _owner(source, sharing):
+            sharing[target.id] = f"{text}{ast.unparse(source)}"
+        else:
+            sharing.pop(target.id, None)
+
+
+_CHANGE_LISTS = ("append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse")
+
+
+def _written(node: ast.AST) -> ast.expr | None:
+    """What a statement or a call writes into."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return node.targets[0].value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        is_in_place = name.endswith("_") and not name.startswith("_")
+        return node.func.value if is_in_place or name in _CHANGE_LISTS else None
+    return None
+
+
+_VIEWS = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "T", "t")
+_MAY_SHARE = (*_VIEWS, "float", "double", "to", "contiguous", "detach", "numpy", "data")
+
+
+def _owner(node: ast.AST, sharing: dict[str, str]) -> str:
+    """The name in whose memory the value of this expression lies; "" if that is not known."""
+    if isinstance(node, ast.Name):
+        return node.id if node.id in sharing else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        is_in_place = node.func.attr.endswith("_")
+        return _owner(node.func.value, sharing) if is_in_place else _owner(node.func, sharing)
+    if isinstance(node, ast.Attribute):
+        return _owner(node.value, sharing) if node.attr in _MAY_SHARE else ""
+    if isinstance(node, ast.Subscript):
+        copies = isinstance(node.slice, ast.Compare | ast.List)
+        return "" if copies else _owner(node.value, sharing)
+    return ""
+
+
+def _exception_returned(answer: Looked) -> Iterator[Slip]:
+    for node in answer.nodes(ast.Return):
+        value = node.value.func if isinstance(node.value, ast.Call) else node.value
+        named = getattr(builtins, value.id, None) if isinstance(value, ast.Name) else None
+        if isinstance(named, type) and issubclass(named, BaseException):
+            yield Slip(
+                "an exception returned",
+                f"`{ast.unparse(node)}` gives the exception back as a value. "
+                f"`raise {ast.unparse(node.value)}` stops the function with it.",
             )
 
 
-_RAISED = {
-    "'tuple' object does not support item assignment": "a tuple is written to",
-    "is not part of": "a name that is not there",
-    "can be implicitly created only for scalar": "backward of several numbers",
-    "does not require grad": "nothing was recorded",
-    "leaf Variable": "a leaf is written to",
-    "result type .* can't be cast": "fractions into whole numbers",
-    "view size is not compatible": "a view that does not fit",
-    "size of tensor a|shapes cannot be multiplied": "shapes that do not fit",
-    "can't multiply sequence|can only concatenate (tuple|list)|operand type.*'(tuple|list)'": (
-        "computing with lists"
-    ),
-    "values to unpack": "values to unpack",
-    "is what you are asked to write": "a call that is switched off",
-}
-"""Names of slips by what the exception says; the row of the case tells what to do."""
+def _never_raises(answer: Looked) -> Iterator[Slip]:
+    if answer.right.ended != "raised" or answer.mine.ended != "returned":
+        return
+    if not any(answer.nodes(ast.Raise)):
+        name = type(answer.right.error).__name__
+        yield Slip(
+            "nothing is raised",
+            f"In this case {name} is expected, and no line of your code raises one: "
+            f"`raise {name}(...)`.",
+        )
 
 
-def _raised(answer: Looked) -> Iterator[Slip]:
-    yield from (Slip(name, "") for pattern, name in _RAISED.items() if answer.said(pattern))
+def _rounds_down(answer: Looked) -> Iterator[Slip]:
+    right = answer.right.value
+    is_fraction = isinstance(right, float) or (
+        isinstance(right, tk.Tensor) and right.dtype.is_floating_point
+    )
+    for node in answer.nodes(ast.BinOp) if is_fraction else ():
+        text = ast.unparse(node)
+        counts = any(word in text for word in ("len(", ".shape", ".size", ".numel", ".ndim"))
+        above = ast.unparse(answer.parents[node])
+        counts = counts or above.startswith("range(") or "kernel[" in above
+        if isinstance(node.op, ast.FloorDiv) and not (counts or _is_kernel(answer)):
+            yield Slip("rounded down", f"`//` rounds down in `{text}`; `/` divides.")
+
+
+def _generator_returned(answer: Looked) -> Iterator[Slip]:
+    for node in answer.nodes(ast.Return):
+        if isinstance(node.value, ast.GeneratorExp):
+            text = ast.unparse(node.value)
+            yield Slip(
+                "a generator returned",
+                f"Parentheses around a `for` make a generator, and no tuple: `tuple{text}`.",
+            )
+
+
+def _range_too_short(answer: Looked) -> Iterator[Slip]:
+    for loop in answer.nodes(ast.For):
+        text = ast.unparse(loop.iter)
+        stop = loop.iter.args[-1] if text.startswith("range(") else None
+        last = getattr(stop, "value", None)
+        if type(last) is not int or len(loop.iter.args) > 2:
+            continue
+        if any(isinstance(node, ast.Return) for node in ast.walk(loop)):
+            yield Slip(
+                "a range that is too short",
+                f"`{text}` tries no number above {last - 1}, whatever the arguments are.",
+            )
+
+
+def _ends_without_return(answer: Looked) -> Iterator[Slip]:
+    is_none = answer.mine.ended == "returned" and answer.mine.value is None
+    if not (is_none or answer.said("NoneType")) or answer.right.value is None:
+        return
+    for function in answer.nodes(ast.FunctionDef):
+        last = function.body[-1]
+        inside = [node for node in ast.walk(last) if isinstance(node, ast.Return)]
+        if isinstance(last, ast.If) and not last.orelse and inside:
+            yield Slip(
+                "a return inside the if",
+                f"`{ast.unparse(inside[0])}` stands inside `if {ast.unparse(last.test)}`. Where "
+                "that is false, the function ends without `return` and gives None.",
+            )
+
+
+def _local_in_a_method(answer: Looked) -> Iterator[Slip]:
+    """A local name that nobody reads, where `self` has the same name."""
+    own = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
+    for method in answer.nodes(ast.FunctionDef):
+        names = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
+        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        for node in (each for each in ast.walk(method) if isinstance(each, ast.Assign)):
+            name = ast.unparse(node.targets[0])
+            if name not in read and f"self.{name}" in own:
+                yield Slip(
+                    "self is missing",
+                    f"`{ast.unparse(node)}` in `{method.name}` makes a local name, which nobody "
+                    f"reads. `self.{name}` is that of the object.",
+                )
+
+
+def _unused_name(answer: Looked) -> Iterator[Slip]:
+    """A name of several in a `for` that nobody reads."""
+    names = list(answer.nodes(ast.Name))
+    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    for loop in answer.nodes(ast.For):
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+        for name in (ast.unparse(target) for target in targets):
+            if name.isidentifier() and not name.startswith("_") and name not in read:
+                yield Slip(
+                    "a name is not used",
+                    f"`for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}` gives `{name}` "
+                    "a value, and nobody reads it.",
+                )
+
+
+def _does_nothing(answer: Looked) -> Iterator[Slip]:
+    for node in answer.nodes(ast.Expr):
+        if isinstance(node.value, ast.Attribute):
+            text = ast.unparse(node)
+            yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
+
+
+def _is_kernel(answer: Looked) -> bool:
+    """Whether there is a function under `@cuda.kernel` in the answer."""
+    functions = answer.nodes(ast.FunctionDef)
+    return any("kernel" in ast.unparse(each) for one in functions for each in one.decorator_list)
+
+
+def _adds_to_what_was_there(answer: Looked) -> Iterator[Slip]:
+    for function in answer.nodes(ast.FunctionDef) if _is_kernel(answer) else ():
+        parameters = {argument.arg for argument in function.args.args}
+        set_before = {
+            _root(target.value)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Subscript)
+        }
+        for node in ast.walk(function) if answer.mine.ended == "returned" else ():
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+                name = _root(node.target.value)
+                if name in parameters - set_before:
+                    yield Slip(
+                        "added to what was there",
+                        f"`{ast.unparse(node)}` adds to what `{name}` holds already, and `{name}` "
+                        "need not hold zeros. `=` writes.",
+                    )
+
+
+def _not_always_written(answer: Looked) -> Iterator[Slip]:
+    """A kernel that leaves some elements of what `tk.empty` made."""
+    calls = [ast.unparse(node) for node in answer.nodes(ast.Call)]
+    made = next((call for call in calls if call.startswith(("tk.empty(", "tk.empty_like("))), None)
+    for node in answer.nodes(ast.If) if made and _is_kernel(answer) else ():
+        above = answer.parents[node]
+        writes = any(isinstance(each, ast.Assign) for each in node.body)
+        if isinstance(above, ast.If) and len(above.body) == 1 and writes and not node.orelse:
+            yield Slip(
+                "not always written",
+                f"`{made}` holds whatever lies in that memory. Where `{ast.unparse(node.test)}` is "
+                "false, nothing is written over it.",
+            )
+
+
+def _goes_on_for_ever(answer: Looked) -> Iterator[Slip]:
+    for loop in answer.nodes(ast.While) if answer.mine.ended == "timed out" else ():
+        yield Slip(
+            "a loop without an end",
+            f"It did not come to an end. `while {ast.unparse(loop.test)}` goes on as long as that "
+            "is true: does it become false in this case?",
+        )
 
 
 _LOOKS: tuple[Callable[[Looked], Iterator[Slip]], ...] = (
+    _argument_changed,
     _no_return,
+    _ends_without_return,
+    _exception_returned,
+    _never_raises,
     _returns_in_a_loop,
+    _goes_on_for_ever,
+    _generator_returned,
     _decimal_comma,
     _called_property,
     _not_called,
@@ -355,6 +542,13 @@ _LOOKS: tuple[Callable[[Looked], Iterator[Slip]], ...] = (
     _written_into_a_copy,
     _result_lost,
     _range_ends_early,
+    _local_in_a_method,
+    _does_nothing,
+    _unused_name,
+    raised.causes,
+    _rounds_down,
+    _range_too_short,
+    _adds_to_what_was_there,
+    _not_always_written,
     _unused_argument,
-    _raised,
 )

@@ -18,6 +18,7 @@ import inspect
 import os
 import time
 import warnings
+from functools import partial
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ class Learner:
         known = message["function"]
         function = self.functions[known] if type(known) is str else self.objects[known]
         objects = list(decoder.objects)
+        places = [_place(value) for value in objects]
         encoder = Encoder(self._keep, objects)
         encoder.memory = blocks
         printed = Bounded(PRINTED_LIMIT)
@@ -124,13 +126,13 @@ class Learner:
                     [record.kind, record.direction, record.bytes] for record in ledger
                 ][:MOST_RECORDS]
                 reply["value"] = encoder.encode(self.result)
-                reply["state"] = [_state(encoder, value) for value in objects]
+                reply["state"] = [*map(partial(_state, encoder), objects, places)]
             except (KeyboardInterrupt, TimeLimit):
                 raise
             except BaseException as error:
                 reply["ended"] = "raised"
                 reply["error"] = _described(error)
-                reply["state"] = [_state(encoder, value) for value in objects]
+                reply["state"] = [*map(partial(_state, encoder), objects, places)]
             reply["warned"] = [
                 f"{warning.category.__name__}: {_text(warning.message)}"[:500]
                 for warning in caught[:20]
@@ -186,13 +188,22 @@ def _requires_grad(value: Any) -> bool:
     return type(value) is tk.Tensor and value.requires_grad
 
 
-def _state(encoder: Encoder, value: Any) -> Any:
-    """What has become of an argument, its numbers aside: those share their memory."""
+def _place(value: Any) -> Any:
+    """Where the numbers of a tensor are, and its shape: other ones after `x.data = y`."""
+    return (value.data_ptr(), value.shape) if type(value) is tk.Tensor else None
+
+
+def _state(encoder: Encoder, value: Any, place: Any) -> Any:
+    """What has become of an argument, its numbers aside: those share their memory.
+
+    place: where its numbers were. Where they are others now, they cross.
+    """
     if type(value) in (list, dict):
         return encoder.contents(type(value), value)
     if type(value) is tk.Tensor and value.is_leaf:
-        grad = value.grad
-        return {"requires_grad": value.requires_grad, "grad": encoder.encode(grad)}
+        state = {"requires_grad": value.requires_grad, "grad": encoder.encode(value.grad)}
+        is_moved = _place(value) != place
+        return state | {"data": encoder.encode(value.detach())} if is_moved else state
     return None
 
 

@@ -29,6 +29,8 @@ class Settings:
     solutions_open: bool | date
     solution_after_attempts: int
     seconds: float
+    variants: str
+    watch_folder: str
     repository: str
 
 
@@ -84,6 +86,11 @@ def _wrong(name: str, value: Any) -> str | None:
         ),
         # negated, so that nan is refused too
         "seconds": (is_number and 0 < value < 3600, "a number between 0 and 3600"),
+        "variants": (isinstance(value, str), "a text"),
+        "watch_folder": (
+            isinstance(value, str) and (value == "" or Path(value).is_absolute()),
+            "empty or the absolute path of a folder",
+        ),
         "repository": (
             isinstance(value, str) and re.fullmatch(r"([\w.-]+/[\w.-]+)?", value) is not None,
             "empty or of the form 'owner/name'",

@@ -1,11 +1,10 @@
 """Automatic differentiation: what ``tk.autograd`` offers.
 
-To be read in this order: ``node`` says what a record of an operation is and how it is made,
-``engine`` walks these records backwards; ``grad_mode`` says whether operations are recorded,
-``inplace`` how views and writes are tied to the graph. Around them: ``function`` (operations of the
-user's own), ``functional`` (jacobian, hessian), ``gradcheck`` (a comparison with finite
-differences), ``hooks`` (``.grad`` and what else a tensor carries), ``recording`` (where tensors
-come from).
+To be read in this order: ``grad_mode`` says whether operations are recorded, ``node`` what a node
+is and how a result gets one, ``versions`` how views and writes are tied to the graph; ``hooks`` has
+``.grad`` and what else a tensor carries, and ``engine`` walks the graph backwards. Around them:
+``function`` (operations of the user's own), ``functional`` (jacobian, hessian), ``gradcheck`` (a
+comparison with finite differences), ``recording`` (where tensors come from).
 """
 
 from typing import Any

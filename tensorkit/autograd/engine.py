@@ -5,9 +5,10 @@ it will ever receive come from younger ones, so they have arrived. What is under
 dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a backward inside a hook
 leaves nothing behind; and the walk is a loop, so that a graph may be a million nodes deep.
 
-A plain backward works on arrays; with ``create_graph`` it works on tensors and is recorded. While
-a mode is on, or a kernel of the user's is registered, formulas get tensors, so that both see all.
-Gradients of leaves are collected until the end and only then added to ``.grad``.
+Gradients are arrays in a plain backward. They are tensors with ``create_graph``, which records the
+backward, and while a ``DispatchMode`` is on or a kernel of the user's is registered, which are to
+see every operation. Gradients of leaves are collected until the end and only then added to
+``.grad``.
 """
 
 import sys
@@ -51,11 +52,11 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    starts = _starts(tensors, grad_tensors, create_graph)
+    starts = _starts(tensors, grad_tensors)
     wanted = None
     if inputs is not None:
         wanted = dict.fromkeys(_wanted(inputs, "backward"))
-        for x in several(inputs):
+        for x in as_tuple(inputs):
             retain_grad(x)
     if create_graph:
         warnings.warn(
@@ -94,11 +95,11 @@ def grad(
     >>> slope.item(), curvature.item()
     (27.0, 18.0)
     """
-    starts, wanted = _starts(outputs, grad_outputs, create_graph), _wanted(inputs, "grad")
+    starts, wanted = _starts(outputs, grad_outputs), _wanted(inputs, "grad")
     run = _Run(create_graph, retain_graph)
     run.collect(starts, dict.fromkeys(wanted))
     gradients: list[Any] = []
-    for position, (x, edge) in enumerate(zip(several(inputs), wanted, strict=True)):
+    for position, (x, edge) in enumerate(zip(as_tuple(inputs), wanted, strict=True)):
         if edge in run.found:
             gradients.append(run.result(edge))
         elif materialize_grads:
@@ -118,14 +119,14 @@ def grad(
 # Checking the arguments
 
 
-def several(tensors: Any) -> tuple[Any, ...]:
+def as_tuple(tensors: Any) -> tuple[Any, ...]:
     """Tensors as a tuple, where one may be given alone."""
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
 def _wanted(inputs: Any, function: str) -> list[Any]:
     """The edges of ``inputs``."""
-    xs = several(inputs)
+    xs = as_tuple(inputs)
     if not xs:
         raise AutogradError(f"`inputs` argument to `{function}()` cannot be empty.")
     edges = [edge_of(x) if isinstance(x, TensorBase) else None for x in xs]
@@ -137,10 +138,10 @@ def _wanted(inputs: Any, function: str) -> list[Any]:
     return edges
 
 
-def _starts(tensors: Any, given: Any, create_graph: bool) -> list[tuple[Any, Any]]:
+def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
     """Where the walk begins, and the gradients there; ``given`` is None for ones."""
-    roots = several(tensors)
-    gradients = (None,) * len(roots) if given is None else several(given)
+    roots = as_tuple(tensors)
+    gradients = (None,) * len(roots) if given is None else as_tuple(given)
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     found = []
@@ -152,8 +153,7 @@ def _starts(tensors: Any, given: Any, create_graph: bool) -> list[tuple[Any, Any
                 "No operation on a tensor that requires grad led to it.",
                 repair="x.requires_grad_()    # before y is computed from it",
             )
-        first = _first_gradient(root, gradient, position)
-        found.append((edge, first if create_graph else first._array))
+        found.append((edge, _first_gradient(root, gradient, position)))
     return found
 
 
@@ -177,7 +177,7 @@ def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
             f"and output[{position}] has a shape of {shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
         )
-    given = copying.at_home(given, root.device, position)
+    given = copying.gradient_on(given, root.device, position)
     return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
 
 
@@ -196,45 +196,47 @@ def backward_order(roots: list[Any], waiting: list[tuple[int, Node]]) -> Iterato
 
 
 class _Run:
-    """One backward. With ``create_graph`` the gradients are tensors and every step is recorded."""
+    """One backward."""
 
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
-        # the gradients that are kept are arrays; formulas get tensors, so that modes see them
-        self.on_tensors = not create_graph and computes_on_tensors()
+        self.as_tensors = create_graph or computes_on_tensors()  # what gradients are; else arrays
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
-        self.private: set[Any] = set()  # those whose sum is an array of this run's own
+        # those of pending whose sum is a new array of this run: it is added to in place
+        self.private: set[Any] = set()
         self.found: dict[Any, Any] = {}  # the gradients of the leaves, or of what is wanted
 
-    def collect(self, starts: list[tuple[Any, Any]], wanted: dict[Any, None] | None) -> None:
+    def collect(self, starts: list[tuple[Any, Tensor]], wanted: dict[Any, None] | None) -> None:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
         before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad = self.create_graph
-        state.on_arrays = not (self.create_graph or self.on_tensors)
+        state.on_arrays = not self.as_tensors
         try:
-            for edge, gradient in starts:
-                self.pending[edge] = self._sum(edge, self.pending.get(edge), gradient)
-            self._run([edge for edge, _ in starts], wanted)
+            for edge, first in starts:
+                value = first if self.as_tensors else first._array
+                self.pending[edge] = self._sum(edge, self.pending.get(edge), value)
+            self._walk([edge for edge, _ in starts], wanted)
             for leaf in [each for each in self.pending if each.__class__ is not Node]:
                 if wanted is None or leaf in wanted:
                     gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
-                    if not self.create_graph and device_of_array(gradient) is not leaf.device:
-                        raise _moved(leaf, device_of_array(gradient))
+                    device = device_of_array(self._array(gradient))
+                    if device is not leaf.device:
+                        raise _moved(leaf, device)
                     self.found[leaf] = gradient
-                    del gradient  # nobody else holds it: see _owned
+                    del gradient  # _owned counts references
         finally:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
 
-    def _run(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - without calls
+    def _walk(self, roots: list[Any], wanted: dict[Any, None] | None) -> None:  # noqa: C901 - for speed
         """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
 
         All in one loop: calls of functions would take as long as all the rest of it.
         """
         pending, waiting, private = self.pending, self.waiting, self.private
-        create_graph, on_tensors = self.create_graph, self.on_tensors
+        as_tensors = self.as_tensors
         needed = None if wanted is None else _leading_to(wanted, roots)
         waiting += sorted((-edge.order, edge) for edge in pending if edge.__class__ is Node)
         for node in backward_order(roots, waiting):
@@ -243,7 +245,7 @@ class _Run:
                 continue
             if wanted is not None:
                 is_end = node not in needed  # type: ignore[operator]
-                # hooks of a wanted node are called here only where the walk ends, else below
+                # a wanted node's hooks are called here where the walk ends, otherwise below
                 if node in wanted:
                     hooks = node.hooks if is_end else None
                     self.found[node] = self._after_hooks(hooks, gradient)
@@ -252,12 +254,11 @@ class _Run:
             if node.hooks is not None:
                 gradient = self._after_hooks(node.hooks, gradient)
             rule = node.rule
-            if rule.is_part and not (create_graph or on_tensors):
+            if rule.is_part and not as_tensors:
                 values = self._added_to_part(node, gradient)
             else:
-                gradients = self._gradients_on_tensors if on_tensors else rule.gradients
                 try:
-                    values = gradients(node, gradient, create_graph)
+                    values = rule.gradients(node, gradient, as_tensors)
                 except (TypeError, ValueError):
                     _refuse_moved(node)
                     raise
@@ -278,39 +279,32 @@ class _Run:
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
-                elif edge in private and not on_tensors:
+                elif edge in private:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
             if node.saved and not self.keep:
                 node.saved = rule.freed or node.released()
 
-    def _gradients_on_tensors(self, node: Node, gradient: Any, as_tensors: bool) -> Any:
-        """What the formulas give, computed on tensors; modes and kernels of the user's see it."""
-        found = node.rule.gradients(node, _as_tensor(gradient), True)
-        return [x._array if isinstance(x, TensorBase) else x for x in found]
+    def _array(self, gradient: Any) -> Any:
+        return gradient._array if self.as_tensors else gradient
 
     def _sum(self, edge: Any, have: Any, value: Any) -> Any:
         """The sum so far and one gradient more, in new memory."""
         if have is None:
             return value
-        if self.on_tensors:  # modes see the sum
-            have, value = _as_tensor(have), _as_tensor(value)
         total = have + value
-        total = total._array if self.on_tensors else total
-        if not self.create_graph:
+        if not self.as_tensors:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
 
     def _unbroadcast_and_cast(self, value: Any, model: Any) -> Any:
         """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
-        if not (self.create_graph or is_array(value)):
+        if not (self.as_tensors or is_array(value)):
             value = np.asarray(value)
         if tuple(value.shape) != model.shape:
-            x = _as_tensor(value) if self.on_tensors else value
-            x = reductions.sum_to_shape(x, to=model.shape)
-            value = x._array if self.on_tensors else x
-        if self.create_graph:
+            value = reductions.sum_to_shape(value, to=model.shape)
+        if self.as_tensors:
             dtype = of_numpy(model.dtype)
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
         return value if value.dtype == model.dtype else value.astype(model.dtype)
@@ -339,16 +333,16 @@ class _Run:
         """A gradient that has arrived, as the hooks of its tensor leave it."""
         if hooks is None or not (hooks.tensor or hooks.retained):
             return gradient
-        shown = gradient if self.create_graph else base.new(gradient.copy())
+        shown = gradient if self.create_graph else base.new(self._array(gradient).copy())
         shown = through_hooks(hooks, shown)
-        return shown if self.create_graph else shown._array
+        return shown if self.as_tensors else shown._array
 
     def result(self, edge: Any) -> Tensor:
         """A gradient that was found, as a tensor on memory of its own."""
         if self.create_graph:
             return self.found[edge]
         gradient = self._owned(edge)
-        return _as_tensor(gradient)
+        return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
     def accumulate(self, leaf: Tensor) -> None:
         """Add what was found to the ``.grad`` of a leaf."""
@@ -356,9 +350,9 @@ class _Run:
         if self.create_graph:
             with enable_grad():
                 leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
-        elif have is not None and self.on_tensors:
+        elif have is not None and self.as_tensors:
             with no_grad():
-                have += _as_tensor(self.found[leaf])
+                have += self.found[leaf]
         elif have is not None:
             without_warnings(have._xp.add, have._array, self.found[leaf], out=have._array)
             storage = base.storage_of(have)
@@ -371,27 +365,25 @@ class _Run:
                 shape, strides = gradient.shape, leaf._strides
                 is_dense = layout.is_dense(shape, strides)
                 strides = strides if is_dense else layout.contiguous_strides(shape)
-                leaf._grad = base.laid_out(gradient, strides)
+                leaf._grad = base.new_with_strides(gradient, strides)
 
     def _owned(self, edge: Any) -> Any:
-        """A gradient that was found, copied if anybody else sees its memory."""
+        """The array of a gradient that was found, copied if other references share its memory."""
         gradient = self.found[edge]
-        if gradient.__class__ is _ndarray:  # held by the dictionary, here and by getrefcount
+        if self.as_tensors:
+            return gradient._array.copy()
+        if gradient.__class__ is _ndarray:
+            # three references: of self.found, of this function, and of getrefcount's own argument
             whole, is_alone = gradient.base, sys.getrefcount(gradient) <= 3
-            if whole is not None:  # a transpose of an array that nobody else has is alone, too
+            if whole is not None:  # or a transpose of an array that has no other references
                 is_all = gradient.flags.forc and getattr(whole, "size", 0) == gradient.size
                 is_alone = is_alone and is_all and sys.getrefcount(whole) <= 3
-        else:  # and by the one that asks
+        else:  # and a fourth of is_alone's argument
             is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
         return gradient if is_alone else gradient.copy()
 
 
 _ndarray = np.ndarray
-
-
-def _as_tensor(gradient: Any) -> Tensor:
-    """A gradient for an operation on tensors."""
-    return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
 
 def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:

@@ -8,12 +8,7 @@ from typing import Any, NoReturn
 
 from tensorkit import absent, base
 from tensorkit.autograd.grad_mode import no_grad, state
-from tensorkit.autograd.node import (
-    Node,
-    Rule,
-    record,
-    requires_grad,
-)
+from tensorkit.autograd.node import Node, Rule, add_node, mark_inference, requires_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
 from tensorkit.errors import AutogradError, NotSupportedError, message
@@ -91,7 +86,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Call ``forward`` on the arguments, and record it."""
+        """Call ``forward`` on the arguments, and give the result its node."""
         ctx = Context(tuple([requires_grad(x) for x in args]))
         with no_grad():
             if cls.setup_context is Function.setup_context:
@@ -107,8 +102,8 @@ class Function:
             return given
         result: Any = views.alias(given) if any(given is arg for arg in args) else given
         if state.grad and any(ctx.needs_input_grad):
-            Application(cls, ctx, args, given).record(args, result)
-        record(None, result)
+            Application(cls, ctx, args, given).add_node(args, result)
+        mark_inference(result)
         if state.recordings:
             state.recordings[-1].made(result)
         return result
@@ -125,29 +120,19 @@ class Application(Rule):
         inputs = tuple([f"argument {n}" for n in self.tensors])
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
-        known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "output"}
+        known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "out"}
         self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
         self.users = (tuple(range(len(inputs))),) * len(self.keeps)
 
-    def record(self, args: tuple[Any, ...], result: Any) -> None:
+    def add_node(self, args: tuple[Any, ...], result: Any) -> None:
         """Give the result a node, and let it save what ``forward`` asked for."""
         values = {f"argument {n}": args[n] for n in self.tensors}
         values.update(zip(self.keeps, self.ctx._kept, strict=True))
-        if "output" in values:  # the tensor itself would point back to the node
-            values["output"] = base.same_memory(result)
         memory = [base.storage_of(args[n]) for n in self.tensors]
         self.is_view = any(base.storage_of(result) is each for each in memory)
         result._node = None
-        record(self, result, values)
+        add_node(self, result, values)
         self.ctx._kept = ()
-
-    def with_history(self, node: Node, at: int) -> Any:
-        """A saved tensor with its history; the result comes from this node."""
-        value = node.saved[at]
-        if self.keeps[at] == "output":
-            value = base.same_memory(value)
-            value._node = node
-        return value
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """What ``backward`` gives, checked."""
@@ -181,7 +166,7 @@ class Application(Rule):
                 raise AutogradError(f"expected Variable or None (got {type(x).__name__})")
             edge = node.edges[self.tensors.index(number)]
             if edge is not None:
-                said = f"Function {self.node} returned an "
-                x = copying.at_home(x, edge.device, number, said)
+                prefix = f"Function {self.node} returned an "
+                x = copying.gradient_on(x, edge.device, number, prefix)
                 gradients[number] = x if as_tensors else x._array
         return [*gradients.values()]

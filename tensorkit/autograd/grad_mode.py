@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Self
 
+from tensorkit import direct_path
 from tensorkit.errors import NotSupportedError, must_be
-from tensorkit.errstate import direct_path
 
 _IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
 
@@ -23,7 +23,7 @@ class _State(threading.local):
     on_arrays = False  # a plain backward runs: formulas give arrays to operations
     recordings: tuple[Any, ...] = ()  # those that are on; see autograd.recording
     modes: tuple[Any, ...] = ()  # those that are on, the innermost last; see dispatch_mode
-    trace: list[Any] | None = None  # what the layers of dispatch do, while somebody asks
+    trace: list[Any] | None = None  # what the layers of dispatch do, for explain.dispatch
 
 
 state = _State()
@@ -83,7 +83,7 @@ def _set(grad: bool, inference: bool | None) -> None:
     state.grad = grad
     if inference is not None and inference != state.inference:
         state.inference = inference
-        direct_path.close() if inference else direct_path.open()
+        direct_path.close() if inference else direct_path.reopen()
 
 
 class no_grad(_Mode):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.autograd.engine import several
+from tensorkit.autograd.engine import as_tuple
 from tensorkit.autograd.functional import jacobian
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.node import requires_grad
@@ -41,7 +41,7 @@ def gradcheck(
     >>> tk.autograd.gradcheck(lambda x: x * x, x)
     True
     """
-    args = several(inputs)
+    args = as_tuple(inputs)
     varied = [x for x in args if requires_grad(x)]
     if not varied:
         raise ValueError(
@@ -53,7 +53,7 @@ def gradcheck(
         """Those that depend on the varied inputs; all, if none does: they should be constant."""
         given = iter(values)
         with enable_grad():
-            found = several(func(*[next(given) if requires_grad(x) else x for x in args]))
+            found = as_tuple(func(*[next(given) if requires_grad(x) else x for x in args]))
         return tuple(y for y in found if requires_grad(y)) or found
 
     try:

@@ -31,8 +31,8 @@ from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
 
 
-class Kind:
-    """A value of ``_node`` that is no node; and ``FREED``, which stands in a node's ``saved``."""
+class Marker:
+    """What stands for a node in ``_node``, or, as ``FREED``, for a saved value."""
 
     __slots__ = ("name",)
 
@@ -43,8 +43,8 @@ class Kind:
         return self.name
 
 
-LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Kind, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
-FREED = Kind("FREED")  # stands where a node saved a value until its graph was freed
+LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Marker, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
+FREED = Marker("FREED")  # stands where a node saved a value until its graph was freed
 
 _new, _ndarray = object.__new__, np.ndarray
 next_order = itertools.count().__next__
@@ -59,10 +59,11 @@ class Rule:
     the first input, ``out``.
     """
 
-    is_part = False  # of a view of some elements, which saves the whole's shape and an index
+    is_part = False  # a view of some elements: its node saves the shape of the whole and an index
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
     unchanged: tuple[Any, ...] = ()  # what is saved where that is only options' defaults
+    quick_form: Callable[..., object] | None = None  # of add_node, if this rule has one
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Rule:
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
         self.keep(tuple(dict.fromkeys([*asked, *options])))
+        # for each formula, where in ``keeps`` its values are
         self.positions = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
         # for each value that is saved, the inputs whose formulas need it
         self.users = tuple(
@@ -129,7 +131,7 @@ def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
 
 
 class Hooks:
-    """What hangs on a node or a leaf: functions of the user that backward calls."""
+    """What the user has attached to a node or a leaf: functions that backward calls."""
 
     __slots__ = ("line", "retained", "tensor")
 
@@ -160,8 +162,8 @@ class Node:
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
-    # by rule.keeps: tensors, numbers, options, the storage of the result (of a write in place: a
-    # tensor); None of what nobody needs
+    # by rule.keeps: tensors, numbers, options, the result as another tensor or as its storage; None
+    # for what no edge needs
     saved: tuple[Any, ...]
     versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
@@ -188,7 +190,7 @@ class Node:
         for at in range(len(self.saved)) if indices is None else indices:
             value = self.saved[at]
             kind = value.__class__
-            if kind is base.public or kind is Storage or isinstance(value, TensorBase):
+            if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
                 storage: Any = value if kind is Storage else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
@@ -264,7 +266,7 @@ def edge_of(x: TensorBase) -> Any:
     A view whose base was written to since gets its new node here.
     """
     node = x._node
-    if node.__class__ is not Kind:
+    if node.__class__ is not Marker:
         return node
     if node is LEAF:
         return x
@@ -281,7 +283,7 @@ def begin_anew(view: TensorBase, version: int) -> None:
 
     That is how a write through one view reaches all others.
     """
-    whole, before = view._viewed, view._edge
+    whole, before = view._view_base, view._edge
     edge, view._edge, view._seen = edge_of(whole), None, version
     if edge is not None:
         layouts = (base.layout_of(whole), base.layout_of(view))
@@ -296,7 +298,11 @@ def keep_retaining(before: Any, node: Node) -> None:
 
 
 class parts:
-    """Operations on the part of a tensor that a layout describes; ``ops.views`` sets them."""
+    """Operations on the part of a tensor that a layout describes.
+
+    The last lines of ``ops.views`` define them and put them here: operations need this file, so
+    this file cannot import them.
+    """
 
     read: Callable[..., Any]
     add: Callable[..., Any]
@@ -323,20 +329,22 @@ def become_leaf(x: TensorBase) -> None:
     x._hooks = getattr(x, "_hooks", None)
 
 
-def record(  # noqa: C901 - without calls
-    rule: Rule | None, result: Tensor, values: dict[str, Any] | None = None
-) -> Tensor:
-    """Give ``result`` a node if a gradient may be wanted; without a ``rule`` it has none.
-
-    ``values``: the operation's inputs and options by name, of which the node keeps what the
-    formulas need. Results with memory of their own are recorded here, or in the same way by what
-    ``recorder`` makes of a rule; views in ``inplace.view``.
-    """
+def mark_inference(result: Tensor) -> Tensor:
+    """``result``, a new tensor, as one of inference mode if that is on."""
     if state.inference:
         result._node = INFERENCE
-        return result
-    if rule is None or values is None or not state.grad or result._array.dtype.kind != "f":
-        return result
+    return result
+
+
+def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
+    """Give ``result`` a node, if an input requires grad and operations are recorded.
+
+    ``values``: the operation's inputs and options by name, of which the node keeps what the
+    formulas need. Results with memory of their own get their nodes here, or from the rule's
+    ``quick_form``; views in ``versions.view``.
+    """
+    if state.inference or not state.grad or result._array.dtype.kind != "f":
+        return mark_inference(result)
     edges = []
     for name in rule.inputs:
         x = values[name]
@@ -346,17 +354,13 @@ def record(  # noqa: C901 - without calls
     saved, versions = [], []
     for name, users in zip(rule.keeps, rule.users):  # noqa: B905 - as in Rule.gradients
         value, version = result if name == "out" else values.get(name), 0
-        if isinstance(value, TensorBase):
-            for at in users:
-                if edges[at] is not None:
-                    break
-            else:
-                value = None
-            if value is not None:
-                refuse_inference(value)
-                version = 0 if value._storage is None else value._storage.version
-                if name == "out":  # the tensor itself would point back to the node
-                    value = base.storage_of(value)
+        if isinstance(value, TensorBase) and not [at for at in users if edges[at] is not None]:
+            value = None
+        elif isinstance(value, TensorBase):
+            _refuse_inference(value)
+            version = 0 if value._storage is None else value._storage.version
+            if name == "out":  # the tensor itself would point back to the node
+                value = base.same_memory(value)
         saved.append(value)
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0
@@ -366,25 +370,26 @@ def record(  # noqa: C901 - without calls
     return result
 
 
-def recorder(  # noqa: C901 - without calls
+def quick_form(  # noqa: C901 - one function, for speed
     rule: Rule, tensors: tuple[str, ...], options: dict[str, Any]
 ) -> Callable[..., object] | None:
-    """A shorter ``record`` for an operation of one or two tensors, of which one may be a number.
+    """``add_node`` for this rule alone: of one or two tensors, of which one may be a number.
 
-    It is called with the result, the tensors and, unless they are those in ``options``, the values
-    of the options. None where formulas need something else. It does what ``record`` does, versions
-    included, in a third of the time, which is half of that of a small operation with a gradient;
-    who has read ``record`` may skip it.
+    What it gives is called with the result, the tensors and, unless they are those in ``options``,
+    the values of the options. None where formulas need something else. It does what ``add_node``
+    does, versions included, in a third of the time: half the time of a small operation with a
+    gradient. To understand the graph ``add_node`` is enough.
     """
     first, second = (*tensors, "")[:2]
     names, keeps = (first, second, "out", "shape", *options), rule.keeps
     if len(tensors) > 2 or not rule.inputs or not {*keeps} <= {*names}:
         return None
     needs = {**dict.fromkeys(names, ()), **dict(zip(rule.inputs, rule.needs, strict=True))}
+    # y_for_x: whether the formula of x needs y
     (x_for_x, y_for_x), (x_for_y, y_for_y) = (
         [name in needs[which] for name in (first, second)] for which in (first, second)
     )
-    has_left, has_right = first in rule.inputs, second in rule.inputs
+    has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
     keeps_result, keeps_shape = "out" in keeps, "shape" in keeps
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
     no_versions = (0,) * (2 + len(options))
@@ -396,40 +401,45 @@ def recorder(  # noqa: C901 - without calls
         *([slice(at, at + 1) for at in indices] if len(keeps) == 1 else indices or [0])
     )
 
-    def record_short(  # noqa: C901 - without calls
+    def add_node_quickly(  # noqa: C901 - one function, for speed
         result: Tensor, x: Any, y: Any = None, given: Any = constants
     ) -> None:
         array = result._array
         if not state.grad or array.dtype.kind != "f":
             return
-        left = right = own = other = None
-        if x.__class__ is base.public or isinstance(x, TensorBase):
-            left, own = x._node, x._storage
-        if y is not None and (y.__class__ is base.public or isinstance(y, TensorBase)):
-            right, other = y._node, y._storage
-        if left.__class__ is Kind or right.__class__ is Kind:
-            if left is INFERENCE or right is INFERENCE:
-                record(rule, result, {**options, first: x, second: y})
+        x_edge = y_edge = None
+        x_version = y_version = 0
+        if x.__class__ is base.tensor_class or isinstance(x, TensorBase):
+            x_edge, storage = x._node, x._storage
+            x_version = 0 if storage is None else storage.version
+        if y is not None and (y.__class__ is base.tensor_class or isinstance(y, TensorBase)):
+            y_edge, storage = y._node, y._storage
+            y_version = 0 if storage is None else storage.version
+        if x_edge.__class__ is Marker or y_edge.__class__ is Marker:
+            if x_edge is INFERENCE or y_edge is INFERENCE:
+                add_node(rule, result, {**options, first: x, second: y})
                 return
-            left = x if left is LEAF else left and edge_of(x)
-            right = y if right is LEAF else right and edge_of(y)
-        if (left is None or not has_left) and (right is None or not has_right):
+            x_edge = x if x_edge is LEAF else x_edge and edge_of(x)
+            y_edge = y if y_edge is LEAF else y_edge and edge_of(y)
+        if (x_edge is None or not has_x_edge) and (y_edge is None or not has_y_edge):
             return
         result._node = node = _new(Node)
         node.rule, node.versions, node.hooks = rule, 0, None
         node.device = CPU if array.__class__ is _ndarray else result.device
-        node.edges = (left, right) if has_left and has_right else (left,) if has_left else (right,)
+        if has_x_edge and has_y_edge:
+            node.edges = x_edge, y_edge
+        else:
+            node.edges = (x_edge,) if has_x_edge else (y_edge,)
         node.saved = unchanged
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
             if keeps_tensors:
-                if not ((x_for_x and left is not None) or (x_for_y and right is not None)):
-                    x = own = None
-                if not ((y_for_x and left is not None) or (y_for_y and right is not None)):
-                    y = other = None
-                if (own is not None and own.version) or (other is not None and other.version):
-                    versions = own.version if own else 0, other.version if other else 0
-                    node.versions = pick((*versions, *no_versions))
+                if not ((x_for_x and x_edge is not None) or (x_for_y and y_edge is not None)):
+                    x, x_version = None, 0
+                if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
+                    y, y_version = None, 0
+                if x_version or y_version:
+                    node.versions = pick((x_version, y_version, *no_versions))
             if keeps_more:
                 out = None
                 if keeps_result:  # its storage: the tensor itself would point back to the node
@@ -440,18 +450,18 @@ def recorder(  # noqa: C901 - without calls
             else:
                 node.saved = pick((x, y))
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
-        if left.__class__ is Node and left.shape == node.shape:
-            node.shape = left.shape  # one tuple for both: a sixth of a node's memory
+        if x_edge.__class__ is Node and x_edge.shape == node.shape:
+            node.shape = x_edge.shape  # one tuple for both: a sixth of a node's memory
 
-    return record_short
+    return add_node_quickly
 
 
 # Refusing what was changed or freed
 
 
-def refuse_inference(x: Any) -> None:
+def _refuse_inference(x: TensorBase) -> None:
     """Raise if ``x`` was made in inference mode."""
-    if isinstance(x, TensorBase) and x._node is INFERENCE:
+    if x._node is INFERENCE:
         raise AutogradError(
             "Inference tensors cannot be saved for backward.",
             repair="x = x.clone()    # outside of inference_mode",
@@ -470,7 +480,7 @@ def _refuse_freed() -> NoReturn:
     )
 
 
-NAMES = {"x": "input", "y": "other", "out": "result", "output": "result"}  # as PyTorch shows them
+NAMES = {"x": "input", "y": "other", "out": "result"}  # as PyTorch shows them
 
 
 def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
@@ -479,9 +489,9 @@ def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
     x = base.whole_of(x) if isinstance(x, Storage) else x
     name, version, expected = node.rule.keeps[at], storage.version, node.versions
     expected = expected and expected[at]
-    made_by, maker = "", node if name.startswith("out") else x._node
+    made_by, maker = "", node if name == "out" else x._node
     if maker is VIEW or maker is NO_GRAD_VIEW:  # its history begins anew with every write
-        made_by = "" if x._viewed._node is None else ", which is output 0 of AsStrided,"
+        made_by = "" if x._view_base._node is None else ", which is output 0 of AsStrided,"
     elif isinstance(maker, Node):
         kind = re.sub("Backward0?([0-9]*)$", r"\1", maker.name())
         made_by = f", which is output 0 of {kind},"

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Self
 
-from tensorkit import base
+from tensorkit import base, direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
-from tensorkit.dispatch_mode import PASSES_ON
-from tensorkit.errstate import direct_path
+from tensorkit.dispatch_mode import WRAPPER_CODE
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 
@@ -49,21 +48,20 @@ class recording:
 
     def __exit__(self, *error: object) -> None:
         state.recordings = tuple([each for each in state.recordings if each is not self])
-        direct_path.open()
+        direct_path.reopen()
 
     # The library calls these on the innermost recording.
 
     def made(self, result: TensorBase) -> None:
         """A tensor was made: note its origin."""
-        call = _Call()
-        result._origin = Origin(result, call, call.tensors)
+        result._origin = Origin(result, _Call())
 
     def writes(self, x: TensorBase) -> None:
         """``x`` is about to be written to: its origin becomes that write."""
         call = _Call()
-        # `x[0] = 1` writes to a view of x that nobody else has
+        # `x[0] = 1` writes to a view of x that is made for it
         for tensor in [x] if call.operation != "setitem" else [x, call.tensors[0]]:
-            origin, before = Origin(tensor, call, call.tensors), getattr(tensor, "_origin", None)
+            origin, before = Origin(tensor, call), getattr(tensor, "_origin", None)
             if before is not None:
                 before._superseded(tensor)
             tensor._origin = origin
@@ -85,12 +83,12 @@ class Origin:
     _storage: Storage | None = None  # known once the tensor was an input of another operation
     _tensor: Callable[[], TensorBase | None]
 
-    def __init__(self, tensor: TensorBase, call: "_Call | None" = None, inputs: Any = ()) -> None:
+    def __init__(self, tensor: TensorBase, call: "_Call | None" = None) -> None:
         self._tensor = weakref.ref(tensor)
         if call is not None:
             self.operation, self.file, self.line = call.operation, call.file, call.line
-            self._inputs = tuple([_noted(x)._used(x) for x in inputs])
-            self._why = why_untracked(self.operation, inputs, tensor)
+            self._inputs = tuple([_noted(x)._used(x) for x in call.tensors])
+            self._why = why_untracked(self.operation, call.tensors, tensor)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -153,7 +151,7 @@ def _user_frame() -> tuple[FrameType, FrameType]:
     callee = frame = sys._getframe(1)
     while frame.f_back is not None and is_library_code(frame):
         code = frame.f_code  # a comprehension belongs to its function
-        if not (code.co_name.startswith("<") or code is PASSES_ON):
+        if not (code.co_name.startswith("<") or code is WRAPPER_CODE):
             callee = frame
         frame = frame.f_back
     return frame, callee
@@ -190,9 +188,9 @@ _BETTER_NAMES = {
 def _name(code: CodeType, found: dict[str, Any]) -> str:
     """The name of the operation that a function of the library stands for."""
     function = code.co_name
-    for whom in ("name", "make"):  # closures that know whom they stand for
-        if whom in code.co_freevars:
-            return str(getattr(found[whom], "__name__", found[whom]))
+    for variable in ("name", "make"):  # of closures: the name of the operation, or its function
+        if variable in code.co_freevars:
+            return str(getattr(found[variable], "__name__", found[variable]))
     if "definition" in found:  # those that @op makes of a definition
         return str(found["definition"].name)
     if function == "apply":  # of a Function

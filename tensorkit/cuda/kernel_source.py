@@ -1,10 +1,9 @@
-"""The source of a kernel: what may stand in it, and what each device is given instead.
+"""The text of a kernel: what may stand in it, and what each device is given of it.
 
-A kernel is written once. ``_Walk`` goes over its tree and refuses what cupyx.jit or the simulated
-device does not understand, with the line and what to write instead. On the way it makes what a
-thread of the simulated device runs: a generator, in which a barrier is a ``yield``, and each access
-to memory a call that says its *site*, the place in the text. ``_ForCupy`` makes of that what
-cupyx.jit.rawkernel compiles (docs.cupy.dev, Custom kernels, JIT kernel definition).
+A kernel is written once. ``_ForCupy`` makes of it what cupyx.jit.rawkernel compiles (docs.cupy.dev,
+Custom kernels, JIT kernel definition), and refuses what cupyx.jit or the simulated device does not
+understand, with the line and what to write instead. ``_ForSimulated`` makes what a thread of the
+simulated device runs.
 """
 
 import ast
@@ -14,20 +13,20 @@ import math
 import textwrap
 from copy import deepcopy
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from tensorkit.dtypes import DType
 from tensorkit.errors import KernelError
 
 MOST_SHARED = 48 * 1024
-LOAD, STORE, ATOMIC = 1, 2, 4
-_MATH = {getattr(math, name): name for name in ("exp", "log", "sqrt", "sin", "cos", "tanh")}
-_FUNCTIONS = {*_MATH, abs, max, min, int, float}
-_KNOWN = f"max, min, abs, int, float, math.{', math.'.join(_MATH.values())}"
+_MATH = math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh
+_FUNCTIONS = (max, min, abs, int, float, *_MATH)
+_KNOWN = "max, min, abs, int, float, math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh"
+_NUMBERS = int, float, bool
 _UNDERSTOOD = """
     Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
-    Call Subscript Attribute Constant Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr
-    BitAnd BitXor USub Not Invert And Or Eq NotEq Lt LtE Gt GtE
+    Call Subscript Attribute Constant Load Store Add Sub Mult Div FloorDiv Mod Pow LShift RShift
+    BitOr BitAnd BitXor USub Not Invert And Or Eq NotEq Lt LtE Gt GtE
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
@@ -69,26 +68,20 @@ grid = Word("grid", "i = cuda.grid(1), or i, j = cuda.grid(2)")
 syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
-WORDS = (*POSITIONS, grid, syncthreads, atomic_add)
-
+WORDS = (*POSITIONS, grid, syncthreads, atomic_add, shared)
+_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {it: it.example for it in WORDS}
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
-
-
-class Site(NamedTuple):
-    """A place in the text where memory is accessed: its line, the array, LOAD, STORE or ATOMIC."""
-
-    line: int
-    array: str
-    kind: int
 
 
 class Source:
     """What is known of a kernel from its text; KernelError for what cannot be compiled.
 
-    ``arrays`` are the parameters that are tensors, with the number of their dimensions; ``shared``
-    holds shape and NumPy dtype of each shared array; ``sites`` are all accesses. ``thread`` is what
-    a thread runs on the simulated device: it is called with the parameters, the shared arrays and
-    the four positions, and gives the line of each barrier, 0 at the end.
+    ``arrays`` are the parameters that are tensors, with the number of their dimensions; ``written``
+    and ``added`` name those that the kernel changes, and adds to by atomic_add; ``shared`` holds
+    shape and NumPy dtype of each shared array. ``thread`` is what a thread runs on the simulated
+    device: it is called with the parameters, the shared arrays and CUDA's words, and gives the line
+    of each barrier, 0 at the end. ``for_cupy`` is a text with the names ``jit``, ``cupy`` and
+    ``numpy`` around it.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -98,42 +91,29 @@ class Source:
             lines, self.first = inspect.getsourcelines(function)
             self.lines = textwrap.dedent("".join(lines)).splitlines()
             tree: Any = ast.parse("\n".join(self.lines))
-        except (OSError, TypeError, SyntaxError, IndexError):
+            self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
+            self.parameters = [it.arg for it in self.tree.args.args]
+        except (OSError, TypeError, SyntaxError, IndexError, AttributeError):
             first = f"The text of kernel {self.name} is not found"
-            raise KernelError(
-                first, repair="@cuda.kernel above a def in a cell or a file"
-            ) from None
-        self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
+            repair = "@cuda.kernel above a def in a cell or a file"
+            raise KernelError(first, repair=repair) from None
+        if len(self.parameters) < len([*ast.iter_child_nodes(self.tree.args)]):
+            what = "its parameters have no defaults and no *"
+            self.refuse(self.first, what, "def kernel(x, out, n):")
         nodes: list[Any] = [*ast.walk(self.tree)]
         names = [it for it in nodes if isinstance(it, ast.Name)]
-        self.parameters = [it.arg for it in self.tree.args.args]
         self.used = {it.id for it in names}
         self.locals = {it.id for it in names if isinstance(it.ctx, ast.Store)}
         # a program to be completed is refused when it is launched
         self.gaps = [it for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
-        self.sites, self.arrays = list[Site](), dict[str, int]()
+        indexed = [it.value for it in nodes if isinstance(it, ast.Subscript)]
+        indexed += [array for it in nodes if self.calls(it, atomic_add) for array in it.args[:1]]
+        indexed_names = {*map(ast.unparse, indexed)}
+        self.arrays = {it: 0 for it in self.parameters if it in indexed_names}
         self.shared: dict[str, tuple[tuple[int, ...], Any]] = {}
-        for node in nodes:
-            match node:
-                case ast.Subscript(value=ast.Name(id=name), slice=index):
-                    self._note_array(node, name, index)
-                case ast.Call(args=[ast.Name(id=name), index, _]) if self.calls(node, atomic_add):
-                    self._note_array(node, name, index)
-        self.simulated = _Walk(self).changed(deepcopy(self.tree))
-        namespace, module = dict(self.known), ast.Module([self.simulated], [])
-        exec(compile(module, self.file, "exec"), namespace)
-        self.thread = namespace[self.name]
-
-    def _note_array(self, node: Any, name: str, index: ast.expr) -> None:
-        n = len(_parts(index))
-        is_other = name in self.parameters and self.arrays.setdefault(name, n) != n
-        if is_other or n > 2:
-            what = f"{name} is indexed in two ways" if n < 3 else "an index has two parts"
-            self.refuse(node, what, f"{name}[i], or {name}[i, j]")
-
-    def touched(self, kinds: int) -> set[str]:
-        """The arrays with an access of one of these kinds."""
-        return {it.array for it in self.sites if it.kind & kinds}
+        self.written, self.added = set[str](), set[str]()
+        self.for_cupy = ast.unparse(_ForCupy(self).translated(self._bare())) + "\n"
+        self.thread = self._for_simulated()
 
     def value(self, node: Any) -> Any:
         """A number, function, module or word that is meant outside of the kernel; else None."""
@@ -152,286 +132,214 @@ class Source:
         """A line of the kernel in words: its number and its text."""
         return f"line {line}: {self.lines[line - self.first].strip()}"
 
-    def refuse(self, node: Any, what: str, repair: str) -> NoReturn:
+    def refuse(self, line: int, what: str, repair: str) -> NoReturn:
         """KernelError about a line that the two devices do not both understand."""
         first = f"Kernel {self.name} cannot be compiled: {what}"
-        raise KernelError(first, self.at(node.lineno), repair=repair, line=node.lineno)
+        raise KernelError(first, self.at(line), repair=repair, line=line)
 
-    def check_types(self, is_float: dict[str, bool]) -> None:
-        """KernelError for a name or an element of integers that is given a float.
+    def _for_simulated(self) -> Any:
+        node = _ForSimulated(self).visit(self._bare())
+        names = *self.shared, *(f"_{it.name}" for it in (*POSITIONS, grid, atomic_add))
+        node.args.kwonlyargs = [ast.arg(it) for it in names]
+        node.args.kw_defaults = [None] * len(names)
+        node.body.append(ast.Expr(ast.Yield(ast.Constant(0))))
+        module = ast.fix_missing_locations(ast.Module([node], []))
+        namespace = dict(self.known)
+        exec(compile(module, self.file, "exec"), namespace)
+        return namespace[self.name]
 
-        ``is_float`` tells it of the arguments. A compiled name keeps the type that it begins with;
-        here it would change.
-        """
-        known = is_float | {name: dtype.kind == "f" for name, (_, dtype) in self.shared.items()}
-
-        def floats(node: Any) -> bool:
-            if isinstance(node, (ast.Subscript, ast.Name, ast.Attribute)):
-                name = ast.unparse(node).partition("[")[0]
-                return known.get(name, type(self.value(node)) is float)
-            if isinstance(node, ast.Compare) or self.calls(node, int):
-                return False
-            is_float = isinstance(node, ast.Div) or self.calls(node, float)
-            is_float |= isinstance(node, ast.Constant) and type(node.value) is float
-            return is_float or any(map(floats, ast.iter_child_nodes(node)))
-
-        for node in ast.walk(self.tree):  # in the order of the text, but blocks after other lines
-            if isinstance(node, (ast.Assign, ast.AugAssign)) and not self.calls(node.value, shared):
-                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                name, value = ast.unparse(target).partition("[")[0], floats(node.value)
-                value |= isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)
-                if known.setdefault(name, value) is False and value:
-                    what = f"{name} holds integers, and this line gives it a float"
-                    self.refuse(node, what, f"int(...); or begin with a float: {name} = 0.0")
-
-    def for_cupy(self) -> str:
-        """The text of the function with the names ``jit``, ``cupy`` and ``numpy`` around it."""
-        tree = _ForCupy(self).visit(deepcopy(self.simulated))
-        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    def _bare(self) -> Any:
+        """A copy of the function without decorators, docstring and annotations."""
+        node = deepcopy(self.tree)
+        node.decorator_list, node.returns = [], None
+        node.args.args = [ast.arg(it) for it in self.parameters]
+        node.body = node.body[ast.get_docstring(node) is not None :]
+        return node
 
 
-def _parts(index: ast.expr) -> list[ast.expr]:
-    return index.elts if isinstance(index, ast.Tuple) else [index]
+class _ForSimulated(ast.NodeTransformer):
+    """What a thread of the simulated device runs: a generator, in which a barrier is a yield.
 
-
-def _expression(text: str) -> Any:
-    """The tree of a text; it gets the place of what it stands for."""
-    tree = ast.parse(text, mode="eval").body
-    for node in ast.walk(tree):
-        for name in node._attributes:
-            del vars(node)[name]
-    return tree
-
-
-class _Walk(ast.NodeTransformer):
-    """What may stand in a kernel, and what a thread of the simulated device runs for it.
-
-    There positions are parameters, and arrays have the methods of ``kernel_run.Memory``.
+    CUDA's words and shared arrays are arguments there: ``_threadIdx`` for ``cuda.threadIdx``.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.refuse, self.value, self.calls = source.refuse, source.value, source.calls
+
+    def visit_Expr(self, node: Any) -> Any:
+        if self.source.calls(node.value, syncthreads):
+            return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
+        return self.generic_visit(node)
+
+    def visit_Assign(self, node: Any) -> Any:
+        return ast.Pass() if self.source.calls(node.value, shared) else self.generic_visit(node)
+
+    def visit_Name(self, node: Any) -> Any:
+        word = self.source.value(node)
+        if isinstance(word, Word):
+            return ast.Name(f"_{word.name}", ast.Load())
+        return self.generic_visit(node)
+
+    visit_Attribute = visit_Name
+
+
+class _ForCupy(ast.NodeTransformer):
+    """What cupyx.jit compiles; KernelError for what one of the two devices does not understand.
+
+    There threadIdx has no sign, and shared arrays have one dimension. Arrays are noted on the way.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.line = source, source.first
+        self.value, self.calls = source.value, source.calls
+
+    def refuse(self, what: str, repair: str) -> NoReturn:
+        """KernelError about the line that is looked at."""
+        self.source.refuse(self.line, what, repair)
+
+    def translated(self, function: Any) -> Any:
+        """The function as cupyx.jit understands it."""
+        self.body = function.body
+        function.body = [self.visit(it) for it in self.body]
+        sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in self.source.shared.values()]
+        if sum(sizes) > MOST_SHARED:
+            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
+            self.refuse(what, "a smaller tile")
+        return ast.fix_missing_locations(function)
 
     def visit(self, node: Any) -> Any:
         """What stands for this node; KernelError for one of an unknown kind."""
-        is_code = isinstance(node, (ast.stmt, ast.expr))
-        for each in (node, getattr(node, "op", node), *getattr(node, "ops", ())) * is_code:
-            kind = type(each).__name__
-            if kind not in _UNDERSTOOD.split():
-                default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
-                self.refuse(node, *_INSTEAD.get(kind, default))
+        self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
+        if kind not in _UNDERSTOOD.split():
+            default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
+            self.refuse(*_INSTEAD.get(kind, default))
         if isinstance(node, (ast.For, ast.While)) and node.orelse:
-            self.refuse(node, "a loop has no else", "if below the loop")
-        found = super().visit(node)
-        return ast.copy_location(found, node) if is_code and isinstance(found, ast.AST) else found
+            self.refuse("a loop has no else", "if below the loop")
+        return super().visit(node)
 
     # Statements
 
-    def changed(self, node: Any) -> Any:
-        """The function, as a generator."""
-        if len(node.args.args) < len([*ast.iter_child_nodes(node.args)]):
-            self.refuse(node, "its parameters have no defaults and no *", "def kernel(x, out, n):")
-        self.body, shared = node.body, self.source.shared
-        begin = 0 if ast.get_docstring(node) is None else 1
-        statements = [self.visit(it) for it in node.body[begin:]]
-        if sum(math.prod(it) * dtype.itemsize for it, dtype in shared.values()) > MOST_SHARED:
-            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
-            self.refuse(node, what, "a smaller tile")
-        names = *shared, *(f"_{it.name}" for it in POSITIONS)
-        node.args.args = [ast.arg(it) for it in self.source.parameters]  # without annotations
-        node.args.kwonlyargs = [ast.arg(it) for it in names]
-        node.args.kw_defaults = [None] * len(names)
-        node.body = [*statements, ast.Expr(ast.Yield(ast.Constant(0)))]
-        node.decorator_list, node.returns = [], None
-        return ast.fix_missing_locations(node)
-
-    def visit_Assign(self, node: ast.Assign) -> Any:
+    def visit_Assign(self, node: Any) -> Any:
         target, value = node.targets[0], node.value
-        if self.calls(value, shared) and isinstance(value, ast.Call):
-            return self._shared(node, value)
+        if len(node.targets) > 1:
+            self.refuse("one name is assigned at a time", "a line for each name")
+        if self.calls(value, shared):
+            return self._shared(node, target, value)
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
         if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
-            names = ast.Tuple([self._target(it) for it in _parts(target)], ast.Store())
-            return ast.Assign([names], ast.Tuple([_index("x"), _index("y")], ast.Load()))
-        if len(node.targets) > 1 or isinstance(target, ast.Tuple):
-            self.refuse(node, "one name is assigned at a time", "a line for each name")
-        if isinstance(target, ast.Subscript):
-            return self._store(target, self.visit(value))
-        return ast.Assign([self._target(target)], self.visit(value))
+            target.elts = [self.visit(it) for it in target.elts]
+            pair = [_int64(_expression(f"jit.grid(2)[{at}]")) for at in (0, 1)]
+            return ast.Assign([target], ast.Tuple(pair, ast.Load()))
+        value = self.visit(value)
+        is_whole = isinstance(value, ast.Constant) and type(value.value) is int
+        return ast.Assign([self.visit(target)], _int64(value) if is_whole else value)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        if isinstance(node.target, ast.Subscript):
-            before = self._access("load", LOAD, deepcopy(node.target))
-            return self._store(node.target, ast.BinOp(before, node.op, self.visit(node.value)))
-        return ast.AugAssign(self._target(node.target), node.op, self.visit(node.value))
-
-    def _target(self, node: Any) -> Any:
-        """A name that may be assigned."""
-        text = ast.unparse(node)
-        if not isinstance(node, ast.Name):
-            self.refuse(node, f"{text} is no name of this kernel's", "own = ...")
-        if text in (*self.source.parameters, *self.source.shared):
-            self.refuse(node, f"{text} keeps its value", f"another name: own_{text} = ...")
-        return node
-
-    def _store(self, target: Any, value: Any) -> Any:
-        return ast.Expr(self._access("store", STORE, target, value))
-
-    def _shared(self, node: ast.Assign, call: ast.Call) -> Any:
+    def _shared(self, node: Any, target: Any, call: Any) -> Any:
+        """The line that makes a shared array, whose sizes are constants."""
+        target = self.visit(target)
         try:
-            found, dtype = call.args
-            shape = eval(ast.unparse(found), dict(self.source.known))
-            shape = shape if type(shape) is tuple else (shape,)
-            is_fine = len(shape) in (1, 2) and all(type(it) is int and it > 0 for it in shape)
-            (target,) = node.targets
-            self.source.shared[self._target(target).id] = shape, self.value(dtype).numpy
+            sizes, dtype = call.args
+            shape = tuple(eval(ast.unparse(self.visit(it)), {}) for it in _parts(sizes))
+            kind = self.value(dtype).numpy
+            is_fine = len(shape) < 3 and all(type(it) is int and it > 0 for it in shape)
         except (AttributeError, NameError, TypeError, ValueError):
             is_fine = False
         if not is_fine or node not in self.body or call.keywords:
-            self.refuse(node, "shared() has constant sizes, a dtype, and no if or loop", _SHARED)
-        return ast.Pass()
+            self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
+        self.source.shared[target.id] = shape, kind
+        memory = f"jit.shared_memory(numpy.{kind.name}, {math.prod(shape)})"
+        return ast.Assign([target], _expression(memory))
 
-    def visit_Expr(self, node: ast.Expr) -> Any:
-        text = ast.unparse(node)
-        if text.endswith("()") and self.calls(node.value, syncthreads):
-            return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
-        if not isinstance(node.value, ast.Call) and text != "...":
-            self.refuse(node, "a value is computed and kept nowhere", f"out[i] = {text}")
+    def visit_Expr(self, node: Any) -> Any:
+        if self.calls(node.value, syncthreads) and ast.unparse(node).endswith("()"):
+            return ast.Expr(_expression("jit.syncthreads()"))
         return self.generic_visit(node)
 
-    def visit_For(self, node: ast.For) -> Any:
-        loop: Any = node.iter
-        if not self.calls(loop, range) or loop.keywords or not isinstance(node.target, ast.Name):
-            self.refuse(node, "a loop goes over a range", "for j in range(n):")
-        self._target(node.target)
-        loop.args = [self.visit(it) for it in loop.args]
-        node.body = [self.visit(it) for it in node.body]
-        return node
+    def visit_For(self, node: Any) -> Any:
+        loop = node.iter
+        if not self.calls(loop, range) or loop.keywords:
+            self.refuse("a loop goes over a range", "for j in range(n):")
+        loop.args = [_int64(self.visit(it)) for it in loop.args]
+        return ast.For(self.visit(node.target), loop, [self.visit(it) for it in node.body], [])
 
     # Expressions
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:
-        return self._access("load", LOAD, node)
+    def visit_Subscript(self, node: Any) -> Any:
+        if isinstance(node.ctx, ast.Store):
+            self.source.written.add(ast.unparse(node.value))
+        return ast.Subscript(node.value, self._index(node.value, node.slice), node.ctx)
 
-    def _access(self, method: str, kind: int, node: Any, *value: Any) -> Any:
-        name, index = ast.unparse(node.value), [self.visit(it) for it in _parts(node.slice)]
-        if name not in (*self.source.arrays, *self.source.shared):
-            self.refuse(
-                node, f"{name} is no argument and no shared array", "x[i], of a parameter x"
-            )
-        self.source.sites.append(Site(node.lineno, name, kind))
-        site = ast.Constant(len(self.source.sites) - 1)
-        return ast.Call(_expression(f"{name}.{method}"), [site, *value, *index], [])
+    def _index(self, array: Any, index: Any) -> Any:
+        """The index of an element; KernelError for what is no array."""
+        source, name = self.source, ast.unparse(array)
+        if name not in (*source.arrays, *source.shared):
+            self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
+        parts = [ast.unparse(self.visit(it)) for it in _parts(index)]
+        shape, _ = source.shared.get(name, ((), None))
+        n_dims = len(shape) or source.arrays[name] or min(len(parts), 2)
+        if len(parts) != n_dims:
+            what = "an index has a part for each dimension, one or two"
+            self.refuse(what, f"{name}[i], or {name}[i, j]")
+        if name in source.arrays:
+            source.arrays[name] = n_dims
+        elif n_dims == 2:
+            parts = [f"({parts[0]}) * {shape[1]} + ({parts[1]})"]
+        return _expression(", ".join(parts))
 
-    def visit_Compare(self, node: ast.Compare) -> Any:
+    def visit_Compare(self, node: Any) -> Any:
         if len(node.ops) > 1:
-            self.refuse(node, "one comparison at a time", "0 <= i and i < n")
+            self.refuse("one comparison at a time", "0 <= i and i < n")
         return self.generic_visit(node)
 
-    def visit_Constant(self, node: ast.Constant) -> Any:
-        if node.value is not ... and type(node.value) not in (int, float, bool):
-            self.refuse(node, "a kernel computes with numbers, not texts", "0.0, or math.inf")
+    def visit_Constant(self, node: Any) -> Any:
+        if node.value is not ... and type(node.value) not in _NUMBERS:
+            self.refuse("a kernel computes with numbers, not texts", "0.0, or math.inf")
         return node
 
     def visit_Attribute(self, node: Any) -> Any:
         word = self.value(node.value)
+        if isinstance(node.ctx, ast.Store):
+            self.refuse(f"{ast.unparse(node)} is no name of this kernel's", "own = ...")
         if word in POSITIONS and node.attr in ("x", "y"):
-            return _expression(f"_{word.name}.{node.attr}")
+            return _int64(_expression(f"jit.{word.name}.{node.attr}"))
         return self.visit_Name(node)
 
     def visit_Name(self, node: Any) -> Any:
-        text, value = ast.unparse(node), self.value(node)
-        if text in (*self.source.arrays, *self.source.shared):
-            self.refuse(node, f"{text} is an array; a thread works on elements", f"{text}[i]")
-        if isinstance(value, Word):
-            self.refuse(node, f"cuda.{value.name} stands here without its use", value.example)
-        if type(value) in (int, float, bool):
+        source, text, value = self.source, ast.unparse(node), self.value(node)
+        if text in (*source.arrays, *source.shared):
+            self.refuse(f"{text} is an array; a thread works on elements", f"{text}[i]")
+        if type(value) in _NUMBERS:
             return ast.Constant(value)
-        if text not in (*self.source.parameters, *self.source.locals):
-            repair = f"def {self.source.name}(..., {text.rpartition('.')[2]}):"
-            self.refuse(node, f"{text} is no number and no argument", repair)
+        if text not in (*source.parameters, *source.locals):
+            repair = f"def {source.name}(..., {text.rpartition('.')[2]}):"
+            repair = value.example if isinstance(value, Word) else repair
+            self.refuse(f"{text} is no number and no argument", repair)
         return node
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        name, function = ast.unparse(node.func), self.value(node.func)
-        if function is atomic_add and len(node.args) == 3 and not node.keywords:
-            array, index, value = node.args
-            element = ast.copy_location(ast.Subscript(array, index, ast.Load()), node)
-            return self._access("add", ATOMIC, element, self.visit(value))
-        if function is grid and ast.unparse(node).endswith("(1)"):
-            return _index("x")
-        if isinstance(function, Word):
-            self.refuse(node, f"cuda.{function.name} is not used like this", function.example)
-        if name == self.source.name:
-            self.refuse(node, "a kernel does not call itself", "while i < n:")
-        if function is print:
-            self.refuse(node, "a thread cannot print", "print(out) after the launch")
-        if not callable(function) or function not in _FUNCTIONS or node.keywords:
-            self.refuse(node, f"{name}() is no function that both devices have", _KNOWN)
-        node.args = [self.visit(it) for it in node.args]
-        return node
-
-
-def _index(axis: str) -> Any:
-    """The number of a thread among all along an axis."""
-    return _expression(f"_blockIdx.{axis} * _blockDim.{axis} + _threadIdx.{axis}")
-
-
-class _ForCupy(ast.NodeTransformer):
-    """What cupyx.jit understands: its threadIdx has no sign, its shared arrays one dimension."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        node.args.kwonlyargs, node.args.kw_defaults, node.body = [], [], node.body[:-1]
-        made = (
-            f"{name} = jit.shared_memory(numpy.{dtype.name}, {math.prod(shape)})"
-            for name, (shape, dtype) in self.source.shared.items()
-        )
-        body = [*ast.parse("\n".join(made)).body, *map(self.visit, node.body)]
-        node.body = [part for it in body for part in (it if isinstance(it, list) else [it])]
-        return node
-
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        target, value = node.targets[0], self.visit(node.value)
-        if isinstance(target, ast.Tuple):
-            pairs = zip(target.elts, value.elts, strict=True)
-            return [ast.Assign([name], it) for name, it in pairs]
-        is_whole = isinstance(value, ast.Constant) and type(value.value) is int
-        return ast.Assign([target], _int64(value) if is_whole else value)
-
-    def visit_Expr(self, node: ast.Expr) -> Any:
-        found = self.visit(node.value)
-        return found if isinstance(found, ast.Assign) else ast.Expr(found)
-
-    def visit_Yield(self, node: ast.Yield) -> Any:
-        return _expression("jit.syncthreads()")
-
-    def visit_Attribute(self, node: Any) -> Any:
-        is_position = isinstance(node.value, ast.Name) and node.value.id.startswith("_")
-        return _expression(f"numpy.int64(jit.{ast.unparse(node)[1:]})") if is_position else node
 
     def visit_Call(self, node: Any) -> Any:
-        function = self.source.value(node.func)
-        node.args = [self.visit(it) for it in node.args]
-        if function is range:
-            node.args = [*map(_int64, node.args)]
-        if function in (*_MATH, abs):
-            node.func = _expression(f"cupy.{_MATH.get(function, 'abs')}")
-        if function is not None:
-            return node
-        name, method, (_, *parts) = node.func.value.id, node.func.attr, node.args
-        value: Any = None if method == "load" else parts.pop(0)
-        texts, (shape, _) = [*map(ast.unparse, parts)], self.source.shared.get(name, ((), None))
-        if len(shape) == len(texts) == 2:
-            texts = [f"({texts[0]}) * {shape[1]} + ({texts[1]})"]
-        place = _expression(f"{name}[{', '.join(texts)}]")
-        if method == "add":
-            return ast.Call(_expression("jit.atomic_add"), [place.value, place.slice, value], [])
-        return ast.Assign([place], value) if method == "store" else place
+        name, function, args = ast.unparse(node.func), self.value(node.func), node.args
+        if function is atomic_add and len(args) == 3 and not node.keywords:
+            self.source.written.add(ast.unparse(args[0]))
+            self.source.added.add(ast.unparse(args[0]))
+            args = [args[0], self._index(*args[:2]), self.visit(args[2])]
+            return ast.Call(_expression("jit.atomic_add"), args, [])
+        if function is grid and ast.unparse(node).endswith("(1)"):
+            return _int64(_expression("jit.grid(1)"))
+        if function not in _FUNCTIONS or node.keywords:
+            repair = "while i < n:" if name == self.source.name else _CALLS.get(function, _KNOWN)
+            self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
+        is_of_cupy = function in (abs, *_MATH)
+        found = _expression(f"cupy.{function.__name__}") if is_of_cupy else node.func
+        return ast.Call(found, [self.visit(it) for it in args], [])
 
 
-def _int64(node: ast.expr) -> Any:
-    return _expression(f"numpy.int64({ast.unparse(node)})")
+def _parts(index: Any) -> Any:
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _expression(text: str) -> Any:
+    return ast.parse(text, mode="eval").body
+
+
+def _int64(node: Any) -> Any:
+    return ast.Call(_expression("numpy.int64"), [node], [])

@@ -10,26 +10,25 @@ import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tensorkit import call_stack
-from tensorkit.autograd.inplace import check_write, written
+from tensorkit.autograd.versions import check_write, written
 from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
 from tensorkit.cuda.kernel_run import run
-from tensorkit.cuda.kernel_source import ATOMIC, STORE, WORDS, Source
-from tensorkit.cuda.kernel_source import shared as shared
+from tensorkit.cuda.kernel_source import WORDS, Source
 from tensorkit.devices import as_device
 from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
 from tensorkit.errstate import without_warnings
 from tensorkit.random import initial_seed
 
-threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add = WORDS
+threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
 MOST_THREADS = 1024
-_DTYPES = {"float32", "int32", "int64", "bool"}  # others compute otherwise in cupyx.jit
+_DTYPES = ("float32", "int32", "int64", "bool")  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
 
 
@@ -52,13 +51,11 @@ class Launch(NamedTuple):
 
     def __repr__(self) -> str:
         blocks, threads = (it.x if it.y == 1 else tuple(it) for it in (self.blocks, self.threads))
-        name = f"{self.kernel.__name__}[{blocks}, {threads}]"
-        if self.counts is None or self.least is None:
-            return f"<{name} on a GPU, which counts nothing>"
-        return (
-            f"<{name}: {self.counts.loads} loads, {self.counts.stores} stores, "
-            f"{self.counts.transactions} transactions (least {self.least.transactions})>"
-        )
+        did = "on a GPU, which counts nothing"
+        if self.counts and self.least:
+            did = f"{self.counts.loads} loads, {self.counts.stores} stores, "
+            did += f"{self.counts.transactions} transactions (least {self.least.transactions})"
+        return f"<{self.kernel.__name__}[{blocks}, {threads}]: {did}>"
 
 
 class Kernel:
@@ -73,19 +70,16 @@ class Kernel:
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
         self.source = Source(function)
-        self._compiled: Any = None
 
     def __getitem__(self, sizes: Any) -> Any:
-        if type(sizes) is not tuple or len(sizes) != 2:
-            self._refuse_sizes(TypeError, "two sizes stand in the brackets")
-        pairs = (it if type(it) is tuple and len(it) == 2 else (it, 1) for it in sizes)
+        sizes = sizes if type(sizes) is tuple else (sizes,)
+        pairs = [it if type(it) is tuple else (it, 1) for it in sizes]
+        is_whole = all(type(it) is int and it > 0 for pair in pairs for it in pair)
+        if [*map(len, pairs)] != [2, 2] or not is_whole:
+            what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
+            self._refuse_sizes(ValueError, f"{what}, not {sizes}")
         blocks, threads = (Pair(*it) for it in pairs)
-        for size in (*blocks, *threads):
-            if type(size) is not int:
-                self._refuse_sizes(TypeError, f"{size!r} is no integer and no pair of integers")
-            if size < 1:
-                self._refuse_sizes(ValueError, f"there is at least one, and here is {size}")
-        if (n := threads[0] * threads[1]) > MOST_THREADS:
+        if (n := threads.x * threads.y) > MOST_THREADS:
             raise AcceleratorError(
                 "CUDA error: invalid configuration argument",
                 f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}.",
@@ -106,26 +100,24 @@ class Kernel:
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
         if source.gaps:
-            source.refuse(source.gaps[0], "a gap is still open", "what its comment asks for")
+            source.refuse(source.gaps[0].lineno, "a gap is still open", "what its comment asks for")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
-        arrays = {it: given[it]._array for it in wanted if it in source.arrays}
-        numbers = {it: value for it, value in given.items() if type(value) in _NUMBERS}
-        kinds = {it: array.dtype.kind == "f" for it, array in arrays.items()}
-        source.check_types(kinds | {it: type(value) is float for it, value in numbers.items()})
+        arrays = {it: value._array for it, value in given.items() if it in source.arrays}
+        numbers = {it: value for it, value in given.items() if it not in arrays}
         log = None
         if backend.is_simulated:
             hosts = {it: array._host for it, array in arrays.items()}
-            others = {it: given[it] for it in wanted if it not in arrays}
-            launched = source, blocks, threads, hosts, _starts({it: given[it] for it in arrays})
-            log = without_warnings(run, *launched, others, initial_seed())
+            starts = _starts({it: given[it] for it in arrays})
+            launched = source, blocks, threads, hosts, starts, numbers, initial_seed()
+            log = without_warnings(run, *launched)
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
-            self._compiled = self._compiled or _compiled(source)
-            values = {it: _NUMBERS[type(value)](value) for it, value in numbers.items()} | arrays
+            values = {it: _NUMBERS[type(x)](x) for it, x in numbers.items() if it in source.used}
+            values |= arrays
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
-        for parameter in source.touched(STORE | ATOMIC) - source.shared.keys():
+        for parameter in source.written - source.shared.keys():
             written(given[parameter], name)
         user = call_stack.of_user(caller)
         line = user.f_code.co_filename, user.f_lineno
@@ -134,6 +126,16 @@ class Kernel:
         for each in _open:
             each.append(launch)
         return launch
+
+    @cached_property
+    def _compiled(self) -> Any:
+        """What cupyx.jit makes, which reads the text of the function that it is given."""
+        jit, source = importlib.import_module("cupyx.jit"), self.source
+        text, file = source.for_cupy, f"<{source.name}, {source.file}, {source.first}>"
+        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+        names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
+        exec(compile(text, file, "exec"), names)
+        return jit.rawkernel()(names[source.name])
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"
@@ -172,53 +174,38 @@ def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
 def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     """Raise unless this can be the value of a parameter."""
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
-    is_tensor, adds = isinstance(value, TensorBase), parameter in source.touched(ATOMIC)
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.used:
-            repair = f"{parameter}.item()" if is_tensor else "int or float"
+            repair = f"{parameter}.item(), or a number"
             _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
         return
-    if not is_tensor:
+    if not isinstance(value, TensorBase):
         _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
     if value.device is not backend.device:
         what = f"{name} is on {value.device}, and a kernel sees the memory of {backend.device}"
         _refuse(DeviceMismatchError, what, f"{parameter}.to('cuda')")
-    if value.dtype.name not in (_DTYPES - {"int64", "bool"} if adds else _DTYPES):
-        known = "atomic_add takes float32, int32" if adds else f"kernels take {sorted(_DTYPES)}"
-        what = f"{name} has dtype {value.dtype}; {known}"
+    known = _DTYPES[:2] if parameter in source.added else _DTYPES
+    if value.dtype.name not in known:
+        what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
-    n_dims = source.arrays[parameter]
-    if value._array.ndim != n_dims:
+    if (n_dims := source.arrays[parameter]) != value._array.ndim:
         what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
         _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
-    if parameter in source.touched(STORE | ATOMIC) and check_write(value):
+    if parameter in source.written and check_write(value):
         what = f"{name} requires grad, and autograd does not see what a kernel writes"
         _refuse(TypeError, what, f"{parameter}.detach()")
 
 
 def _starts(tensors: dict[str, Any]) -> dict[str, int]:
     """Addresses of the first elements, as if the storages lay far from one another."""
-    known: dict[int, int] = {}
-    starts = {}
-    for name, x in tensors.items():
-        number = known.setdefault(storage_of(x).data_ptr(), len(known))
-        starts[name] = (number << 40) + x.storage_offset() * x._array.itemsize
-    return starts
-
-
-def _compiled(source: Source) -> Any:
-    """The kernel as cupyx.jit has it, which reads the text of the function it is given."""
-    jit = importlib.import_module("cupyx.jit")
-    text, file = source.for_cupy(), f"<{source.name}, {source.file}, {source.first}>"
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
-    exec(compile(text, file, "exec"), names)
-    return jit.rawkernel()(names[source.name])
+    storages = [storage_of(x).data_ptr() for x in tensors.values()]
+    return {
+        name: (storages.index(storage) << 40) + x.storage_offset() * x._array.itemsize
+        for (name, x), storage in zip(tensors.items(), storages, strict=True)
+    }
 
 
 # Profile
-
-_open: list[list[Launch]] = []
 
 
 class Profile(list[Launch]):
@@ -241,6 +228,9 @@ def _row(launch: Launch) -> tuple[str, ...]:
     return (f"line {number}: {text if len(text) <= 48 else text[:47] + '…'}", *cells)
 
 
+_open: list[Profile] = []
+
+
 @contextmanager
 def profile() -> Iterator[Profile]:
     """``with tk.cuda.profile() as profile:`` notes the launches of kernels written in Python.
@@ -250,10 +240,8 @@ def profile() -> Iterator[Profile]:
     >>> len(profile)
     0
     """
-
-    made = Profile()
-    _open.append(made)
+    _open.append(Profile())
     try:
-        yield made
+        yield _open[-1]
     finally:
-        _open[:] = [each for each in _open if each is not made]
+        _open.pop()

@@ -3,11 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tensorkit.viz import _dispatch
-from tensorkit.viz._dispatch import Layer, Route
+from tensorkit.viz._dispatch import Route, routes_of, sentences
 from tensorkit.viz.picture import Explanation
-
-__all__ = ["Dispatch", "Layer", "Route", "dispatch"]
 
 
 class Dispatch(Explanation):
@@ -30,9 +27,9 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Dispa
     ...     explain.dispatch(tk.add, a, 1).routes[0].layers[0].reason
     'made inside no_grad'
     """
-    routes = _dispatch.routes_of("explain.dispatch", operation, args, options)
+    routes = routes_of("explain.dispatch", operation, args, options)
     ends = [f"{it.operation} ends in {it.end}" for it in routes]
     title = ends[0] if len(ends) == 1 else f"{len(ends)} operations are dispatched"
-    found = Dispatch(title, *_dispatch.sentences(routes))
+    found = Dispatch(title, *sentences(routes))
     found.routes = routes
     return found

@@ -222,7 +222,7 @@ def _repairs(code: str, operation: str) -> list[Repair]:
         change = change.strip()
         change = change if re.fullmatch(r"[\w.]+", change) else f"({change})"
         anew = f"{name} = {name} {operator} {change}"
-    elif hasattr(base.public, operation):
+    elif hasattr(base.tensor_class, operation):
         anew = f"{name} = " + code.replace(f".{operation}_(", f".{operation}(")
     else:
         return [copy, after]

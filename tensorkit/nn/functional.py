@@ -223,7 +223,7 @@ def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
     return np.asarray(scaled) if isinstance(scaled, np.generic) else scaled
 
 
-def _explain(input: Tensor, target: Tensor, reduction: str) -> None:
+def _check_loss(input: Tensor, target: Tensor, reduction: str) -> None:
     """Raise for a reduction that does not exist, and for sizes that differ."""
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -242,7 +242,7 @@ def _loss(slope: Any, target_slope: Any, **declared: Any) -> Callable[[Any], Any
             return _reduced(xp, xp.asarray(item(xp, input, target)), reduction)
 
         forward.__name__, forward.__doc__ = item.__name__, item.__doc__
-        loss = op(tensors=2, explain=_explain, **declared)(forward)
+        loss = op(tensors=2, check=_check_loss, **declared)(forward)
         loss.grad(
             input=lambda g, input, target, shape, reduction: (
                 _for_each(g, shape, reduction) * slope(input, target)
@@ -298,15 +298,15 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     tensor(1.)
     """
     x, y = _in_one_shape(input, target)
-    _explain(x, y, reduction)
+    _check_loss(x, y, reduction)
     items = (x - y).abs()
     return items if reduction == "none" else items.mean() if reduction == "mean" else items.sum()
 
 
-def _explain_classes(input: Tensor, target: Tensor, reduction: str) -> None:
+def _check_classes(input: Tensor, target: Tensor, reduction: str) -> None:
     """Raise for classes that do not fit the scores."""
     shape, own = tuple(input.shape), tuple(target.shape)
-    _explain(target, target, reduction)
+    _check_loss(target, target, reduction)
     if len(shape) not in (1, 2):
         first = "scores have the shape (N, C) or (C,); others are not part of tensorkit"
         raise errors.NotSupportedError(first, repair="x.movedim(1, -1).reshape(-1, n_classes)")
@@ -337,7 +337,7 @@ def _at_classes(xp: Any, target: Any, shape: Ints) -> Any:
     return (target,) if len(shape) == 1 else (xp.arange(target.size), target)
 
 
-@op(dtypes={"input": "floating", "target": "any"}, explain=_explain_classes)
+@op(dtypes={"input": "floating", "target": "any"}, check=_check_classes)
 def nll_loss(xp: Any, input: Any, target: Any, *, reduction: str = "mean") -> Any:
     """Minus the log-probability of each item's class: input (N, C) or (C,), target (N,) or ().
 

@@ -1,7 +1,7 @@
 """What functions are given: numbers, integers, sizes; the dtype that operands have together.
 
-``as_...`` gives None for what is not of that kind, ``need_...`` and ``check_...`` raise. What is
-said of all else has PyTorch's words.
+``as_...`` gives None for what is not of that kind; ``need_...`` and ``check_...`` raise, in
+PyTorch's words.
 """
 
 from typing import Any
@@ -173,6 +173,4 @@ def number_array(value: Number, dtype: DType) -> Any:
 
 def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
-    if dtype.category == 1 and isinstance(number, float):
-        number = int(number)
     return without_warnings(number_array, number, dtype)

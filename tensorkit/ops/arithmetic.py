@@ -46,7 +46,7 @@ def _scaled(xp: Any, x: Any, alpha: Any) -> Any:
     return x if alpha == 1 else xp.multiply(x, np.asarray(alpha).astype(x.dtype)[()])
 
 
-@op(promote=True, symbol="+", ufunc="add", explain=_check_sum)
+@op(promote=True, symbol="+", ufunc="add", check=_check_sum)
 def add(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     """Sum ``x + alpha * y``, element by element; shapes broadcast.
 
@@ -66,7 +66,7 @@ add.grad(
 )
 
 
-@op(promote=True, symbol="-", ufunc="subtract", dtypes="numeric", explain=_check_difference)
+@op(promote=True, symbol="-", ufunc="subtract", dtypes="numeric", check=_check_difference)
 def sub(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     """Difference ``x - alpha * y``, element by element; shapes broadcast.
 
@@ -106,7 +106,7 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
         )
 
 
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True, explain=_check_rounding)
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=_check_rounding)
 def div(xp: Any, input: Any, other: Any, *, rounding_mode: None = None) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -200,7 +200,7 @@ def _check_exponent(input: Any, exponent: Any) -> None:
         check_value(exponent, promoted)
 
 
-@op(promote=True, symbol="** or pow()", explain=_check_exponent)
+@op(promote=True, symbol="** or pow()", check=_check_exponent)
 def pow(xp: Any, input: Any, exponent: Any) -> Any:
     """Power ``x ** y``, element by element.
 
@@ -307,7 +307,7 @@ def _check_negation(input: Tensor) -> None:
         )
 
 
-@op(ufunc="negative", dtypes="numeric", explain=_check_negation)
+@op(ufunc="negative", dtypes="numeric", check=_check_negation)
 def neg(xp: Any, input: Any) -> Any:
     """Each element with the other sign.
 
@@ -382,7 +382,7 @@ def _check_inversion(input: Tensor) -> None:
         )
 
 
-@op(ufunc="invert", dtypes="integral", explain=_check_inversion)
+@op(ufunc="invert", dtypes="integral", check=_check_inversion)
 def bitwise_not(xp: Any, input: Any) -> Any:
     """Not: of bools, or of the bits of integers.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.node import record
+from tensorkit.autograd.node import add_node, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.dispatch import op
@@ -15,7 +15,7 @@ from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
 from tensorkit.errstate import without_warnings
 from tensorkit.ops import arguments, inplace
-from tensorkit.ops.copying import together
+from tensorkit.ops.copying import on_one_device
 from tensorkit.ops.inplace import in_place
 
 
@@ -34,7 +34,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return _where(condition, input, other)
     if input is other is None:
         return nonzero(condition, as_tuple=True)
-    condition, input, other = together(condition, input, other)
+    condition, input, other = on_one_device(condition, input, other)
     _need_mask("where", condition, "tk.where(condition != 0, x, y)")
     for position, (name, value) in enumerate((("input", input), ("other", other)), 2):
         if not arguments.is_operand(value):
@@ -48,7 +48,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     chosen = [without_warnings(arguments.as_array, each, dtype) for each in (input, other)]
     array = without_warnings(_where.definition.forward, condition._xp, condition._array, *chosen)
     values = {"condition": condition, "input": input, "other": other}
-    return record(_where.definition.rules[None], base.new(array), values)
+    return add_node(_where.definition.rules[None], base.new(array), values)
 
 
 @op(dtypes={"condition": "integral", "input": "any", "other": "any"})
@@ -157,9 +157,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     array, xp = input._array, input._xp
     found = (array if array.ndim else array.reshape(1)).nonzero()
     if as_tuple:
-        return tuple([record(None, base.new(each.copy())) for each in found])
+        return tuple([mark_inference(base.new(each.copy())) for each in found])
     rows = xp.stack(found, 1)
-    return record(None, base.new(rows if array.ndim else rows[:, :0].copy()))
+    return mark_inference(base.new(rows if array.ndim else rows[:, :0].copy()))
 
 
 @op()
@@ -285,7 +285,7 @@ def _check_tolerances(
             raise DTypeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 
 
-@op(explain=_check_tolerances, elementwise=True)
+@op(check=_check_tolerances, elementwise=True)
 def isclose(
     xp: Any,
     input: Any,

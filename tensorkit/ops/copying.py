@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensorkit import base, layout
-from tensorkit.autograd.node import Rule, record
+from tensorkit.autograd.node import Rule, add_node
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
 from tensorkit.dispatch_mode import seen_by_modes
@@ -14,7 +14,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 
 
-def together(*values: Any) -> tuple[Any, ...]:
+def on_one_device(*values: Any) -> tuple[Any, ...]:
     """These tensors and numbers on one device: 0-d tensors of the CPU go to that of the others.
 
     DeviceMismatchError for others that are apart.
@@ -34,25 +34,25 @@ def together(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def at_home(gradient: Any, device: Device, position: int, said: str = "") -> Tensor:
-    """A gradient where its tensor is: one without dimensions is sent there, others are refused."""
+def gradient_on(gradient: Any, device: Device, position: int, prefix: str = "") -> Tensor:
+    """A gradient on the device of its tensor: without dimensions it is moved, else refused."""
     if gradient.device is device or not gradient.shape:
         return moved(gradient, device)
     raise DeviceMismatchError(
-        f"{said}invalid gradient at index {position} - expected device {device} but got "
+        f"{prefix}invalid gradient at index {position} - expected device {device} but got "
         f"{gradient.device}",
         repair=f"g.to('{device}')",
     )
 
 
-def sent(x: Any, origin: Device) -> Any:
-    """A gradient, a tensor or an array, on its way back to the device of ``origin``."""
-    if isinstance(x, TensorBase):
-        return moved(x, origin)
-    return _copied(x, backend_of(x), origin.backend, "to")
+def _sent_back(g: Any, device: Device) -> Any:
+    """A gradient, a tensor or an array, on the device that ``x`` came from."""
+    if isinstance(g, TensorBase):
+        return moved(g, device)
+    return _copied(g, backend_of(g), device.backend, "to")
 
 
-_MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, origin: sent(g, origin)})
+_MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, device: _sent_back(g, device)})
 
 
 def _copied(array: Any, source: Backend, target: Backend, why: str) -> Any:
@@ -68,7 +68,7 @@ def moved(x: Any, device: Device, why: str = "to") -> Tensor:
     order = layout.slowest_first(x._strides)  # which the copy keeps
     array = _copied(x._array.transpose(order), own.backend, device.backend, why)
     result = base.new(array.transpose(layout.inverse(order)))
-    return record(_MOVE, result, {"x": x, "origin": own})
+    return add_node(_MOVE, result, {"x": x, "device": own})
 
 
 @seen_by_modes
@@ -82,12 +82,12 @@ def clone(input: Tensor) -> Tensor:
     tensor([1, 2])
     """
     need_tensor("clone", input)
-    return record(_CLONE, converted(input, input.dtype), {"x": input})
+    return add_node(_CLONE, converted(input, input.dtype), {"x": input})
 
 
 def to_dtype(x: Tensor, dtype: DType) -> Tensor:
     """A copy of ``x`` with this dtype."""
-    return record(_CONVERSION, converted(x, dtype), {"x": x})
+    return add_node(_CONVERSION, converted(x, dtype), {"x": x})
 
 
 @seen_by_modes
@@ -104,7 +104,7 @@ def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False
 
 def laid_out(x: Tensor, strides: Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
-    return record(_CLONE, base.laid_out(x._array, strides), {"x": x})
+    return add_node(_CLONE, base.new_with_strides(x._array, strides), {"x": x})
 
 
 # The engine casts a gradient to the dtype it is needed in, so a cast has the formula of a copy.
@@ -113,7 +113,7 @@ _CONVERSION = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g: g})
 
 
 def converted(x: TensorBase, dtype: DType) -> Tensor:
-    """A copy of ``x`` with this dtype, in row-major order where elements are repeated."""
+    """A copy of ``x`` with this dtype, without a node; row-major where elements are repeated."""
     array = x._array
     order = "C" if 0 in array.strides else "K"
     return base.new(without_warnings(array.astype, dtype.numpy, order))

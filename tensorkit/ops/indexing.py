@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, errors, layout
+from tensorkit import base, direct_path, errors, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import check_write, view, written
 from tensorkit.autograd.node import Rule
+from tensorkit.autograd.versions import check_write, view, written
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
 from tensorkit.dispatch_mode import seen_by_modes, through_modes
 from tensorkit.dtypes import DType, bool_, float16
-from tensorkit.errstate import direct_path, without_warnings
+from tensorkit.errstate import without_warnings
 from tensorkit.ops import copying, inplace, views
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
 from tensorkit.ops.comparison import zeros_as

@@ -7,8 +7,8 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import check_write, rebase, save_result, written
-from tensorkit.autograd.node import Node, Rule, edge_of, record
+from tensorkit.autograd.node import Node, Rule, add_node, edge_of
+from tensorkit.autograd.versions import check_write, rebase, save_result, written
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
 from tensorkit.dispatch_mode import through_modes
@@ -30,10 +30,10 @@ def write(
     """Copy ``array`` into the memory of ``x``, converting and broadcasting it.
 
     ``at`` is a NumPy index of the elements to write; without it, all are. Comes after all checks:
-    it makes a new version, and with a ``rule`` it is recorded; ``values`` are those that ``record``
-    takes. The formulas need neither the old values nor the new ones. Some write by themselves:
-    ``x += y`` (dispatch), ``copy_`` from the CPU (indexing), the engine where it adds to a leaf's
-    gradient, optimizers, and what fills new tensors (creation, random).
+    it makes a new version, and with a ``rule`` ``x`` gets a node; ``values`` are those that
+    ``add_node`` takes. The formulas need neither the old values nor the new ones. Some write by
+    themselves: ``x += y`` (dispatch), ``copy_`` from the CPU (indexing), the engine where it adds
+    to a leaf's gradient, optimizers, and what fills new tensors (creation, random).
     """
     if x.device is CPU and not x._array.flags.writeable:
         storage = base.storage_of(x)
@@ -45,7 +45,7 @@ def write(
             )
         # a part of an expanded tensor, which NumPy takes for read-only
         x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
-    node = None if rule is None else record(rule, base.same_memory(x), values)._node
+    node = None if rule is None else add_node(rule, base.same_memory(x), values or {})._node
     if state.recordings:
         state.recordings[-1].writes(x)
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:

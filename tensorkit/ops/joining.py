@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.node import Node, Rule, edge_of, record
+from tensorkit.autograd.node import Node, Rule, edge_of, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
 from tensorkit.devices import refuse_mix
@@ -98,7 +98,7 @@ def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
 
 
 def _recorded(array: Any, tensors: Any, rule: Rule, dim: int, parts: Sequence[Any]) -> Tensor:
-    result = record(None, base.new(base.contiguous(array, tensors[0].device)))
+    result = mark_inference(base.new(base.contiguous(array, tensors[0].device)))
     if state.grad and result.dtype.is_floating_point:
         edges = tuple([None if x._node is None else edge_of(x) for x in tensors])
         if any(edge is not None for edge in edges):

@@ -57,7 +57,7 @@ def _check_sizes(input: Tensor, **others: Tensor) -> None:
     ndim={"input": 2, "mat2": 2},
     dtypes="numeric",
     kernel="addmm_impl_cpu_",
-    explain=_check_sizes,
+    check=_check_sizes,
 )
 def mm(xp: Any, input: Any, mat2: Any) -> Any:
     """Product of two matrices: (n, m) and (m, p) give (n, p).
@@ -91,7 +91,7 @@ def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     ndim={"mat1": 2, "mat2": 2},
     dtypes="numeric",
     kernel="addmm_impl_cpu_",
-    explain=_check_sum_of,
+    check=_check_sum_of,
 )
 def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
     """``input + mat1 @ mat2``; ``input`` is broadcast to the product.
@@ -113,7 +113,7 @@ addmm.grad(
 )
 
 
-@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", explain=_check_sizes)
+@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", check=_check_sizes)
 def mv(xp: Any, input: Any, vec: Any) -> Any:
     """Product of a matrix and a vector: (n, m) and (m,) give (n,).
 
@@ -128,7 +128,7 @@ mv.grad(
 )
 
 
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", explain=_check_sizes)
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", check=_check_sizes)
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -145,7 +145,7 @@ _of_pairs = op(
     ndim={"input": 3, "mat2": 3},
     dtypes="numeric",
     kernel="baddbmm_with_gemm",
-    explain=_check_sizes,
+    check=_check_sizes,
 )
 
 

@@ -156,7 +156,7 @@ def _check_relu(input: Tensor) -> None:
         raise DTypeError("Boolean inputs not supported for relu")
 
 
-@op(elementwise=True, dtypes="numeric", explain=_check_relu)
+@op(elementwise=True, dtypes="numeric", check=_check_relu)
 def relu(xp: Any, input: Any) -> Any:
     """Each element where it is positive, 0 elsewhere. Its slope at 0 is taken as 0.
 

@@ -54,14 +54,12 @@ def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 
 def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
-    if isinstance(g, np.generic):  # what NumPy makes of an array without dimensions
-        g = np.asarray(g)
     g = restored(g, shape, dim, keepdim)
-    if g.__class__ is np.ndarray and product_of(shape) < _SMALL:
+    if isinstance(g, np.ndarray | np.generic) and product_of(shape) < _SMALL:
         repeated = np.empty(shape, g.dtype)  # half the time of a view
         repeated[...] = g
         return repeated
-    return expand(g, shape)
+    return expand(np.asarray(g) if isinstance(g, np.generic) else g, shape)
 
 
 def wide(xp: Any, x: Any) -> Any:
@@ -88,13 +86,12 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
     Along the last axis NumPy adds in pairs; along others one after the other, which loses digits
     in float32. float16 cannot even count to 4096.
     """
-    dtype = x.dtype
-    if dim is None and dtype.char != "e":
-        return xp.add.reduce(x, None, dtype, None, keepdims)
-    axis = axes(x, dim)
+    dtype, axis = x.dtype, axes(x, dim)
     if dtype.char == "e":
         return xp.add.reduce(x, axis, xp.float32, None, keepdims).astype(dtype)
-    if dtype.char == "f" and x.ndim and axis is not None:
+    if axis is None or (axis.__class__ is int and x.shape[axis] <= _TERMS):
+        return xp.add.reduce(x, axis, dtype, None, keepdims)
+    if dtype.char == "f":
         dims = {dim % x.ndim for dim in (axis if axis.__class__ is tuple else (axis,))}
         if x.size > _MANY and x.flags.c_contiguous:
             found = _of_matrix(xp, x.reshape(-1, x.shape[-1]), dims, x.ndim - 1)
@@ -154,6 +151,8 @@ sum.grad(
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
     shape, lead, found = x.shape, x.ndim - len(to), x
+    if lead == 1 and shape[1:] == to:
+        return total(xp, x, 0, True).reshape(to)
     if lead >= 0:
         grown = [lead + dim for dim, size in enumerate(to) if size == 1 != shape[lead + dim]]
         found = total(xp, x, (*range(lead), *grown), True)
@@ -184,7 +183,7 @@ def _need_floats(input: Tensor, dtype: Any, **_: Any) -> None:
         )
 
 
-@op(explain=_need_floats)
+@op(check=_need_floats)
 def mean(
     xp: Any, input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:

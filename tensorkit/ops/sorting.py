@@ -30,7 +30,7 @@ def _need_elements(
         )
 
 
-@op(explain=_need_elements)
+@op(check=_need_elements)
 def amax(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """The largest element, or the largest ones along ``dim``: one dimension or a tuple of them.
 
@@ -40,7 +40,7 @@ def amax(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     return input.max(axis=axes(input, dim), keepdims=keepdim)
 
 
-@op(explain=_need_elements)
+@op(check=_need_elements)
 def amin(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """The smallest element, or the smallest ones along ``dim``.
 
@@ -59,7 +59,7 @@ amax.grad(input=_equal_shares)
 amin.grad(input=_equal_shares)
 
 
-@op(dtypes="numeric", explain=partial(_need_elements, whole=IndexRangeError))
+@op(dtypes="numeric", check=partial(_need_elements, whole=IndexRangeError))
 def argmax(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index of the largest element, along ``dim`` or in the flattened tensor.
 
@@ -69,7 +69,7 @@ def argmax(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -
     return input.argmax(axis=dim, keepdims=keepdim)
 
 
-@op(dtypes="numeric", explain=partial(_need_elements, whole=IndexRangeError))
+@op(dtypes="numeric", check=partial(_need_elements, whole=IndexRangeError))
 def argmin(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index of the smallest element, along ``dim`` or in the flattened tensor.
 
@@ -131,10 +131,10 @@ def _extreme(name: str, of_two: Any) -> Callable[..., Any]:
         return where(is_extreme, g / sum(is_extreme), 0.0)
 
     of_all.__name__ = with_dim.__name__ = name
-    whole = op(name=name, explain=_need_elements)(of_all)
+    whole = op(name=name, check=_need_elements)(of_all)
     whole.grad(node=f"{name.title()}Backward1", input=shares)
     outputs = named_result(name, "values", "indices")
-    named = op(tensors=1, name=name, outputs=outputs, explain=_need_elements)(with_dim)
+    named = op(tensors=1, name=name, outputs=outputs, check=_need_elements)(with_dim)
     named.grad(input=put_back)
 
     def call(input: Any, dim: Any, keepdim: Any, options: dict[str, Any]) -> Any:
@@ -213,7 +213,7 @@ def argsort(
     return _order(xp, input, dim, descending)
 
 
-def _k_is_too_large(input: Tensor, k: int, dim: int, **_: Any) -> None:
+def _check_k(input: Tensor, k: int, dim: int, **_: Any) -> None:
     size = input.shape[dim] if input.shape else 1
     if not 0 <= k <= size:
         raise ShapeError("selected index k out of range", f"k is {k}; the dimension has {size}.")
@@ -223,7 +223,7 @@ def _k_is_too_large(input: Tensor, k: int, dim: int, **_: Any) -> None:
     tensors=1,
     outputs=named_result("topk", "values", "indices"),
     dtypes="numeric",
-    explain=_k_is_too_large,
+    check=_check_k,
 )
 def topk(
     xp: Any, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True

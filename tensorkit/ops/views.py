@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from tensorkit import base, layout
 from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.inplace import view as view_of
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
+from tensorkit.autograd.versions import view as view_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import OF_NUMPY, unpacked
 from tensorkit.devices import backend_of
@@ -58,7 +58,7 @@ def refuse_index(x: Tensor, index: Any) -> None:
         raise IndexRangeError(words) from None
 
 
-@op(explain=refuse_index)
+@op(check=refuse_index)
 def take(xp: Any, x: Any, *, index: Any) -> Any:
     """``x[index]`` as a copy."""
     found = x[index]
@@ -221,7 +221,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 # Other dimensions
 
 
-def _view_differs(input: Tensor, size: Ints) -> None:
+def _check_view(input: Tensor, size: Ints) -> None:
     if size and isinstance(size[0], DType):
         raise NotSupportedError(
             "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
@@ -229,7 +229,7 @@ def _view_differs(input: Tensor, size: Ints) -> None:
     layout.infer_size(tuple(map(as_index, size)), input.numel())
 
 
-@op(view=True, explain=_view_differs)
+@op(view=True, check=_check_view)
 def view(xp: Any, input: Any, *size: int) -> Any:
     """View of the same elements in another shape; one size may be -1.
 
@@ -382,7 +382,7 @@ def ravel(input: Tensor) -> Tensor:
     return view(copying.contiguous(input), (-1,))
 
 
-def _expand_differs(input: Tensor, size: Ints) -> None:
+def _check_expand(input: Tensor, size: Ints) -> None:
     shape = tuple(input.shape)
     layout.check_expand(shape, _kept(size, shape), f"torch.{input.dtype.word}Tensor", size)
 
@@ -395,7 +395,7 @@ def _kept(size: Ints, shape: Ints) -> Ints:
     return tuple([shape[at - lead] if n == -1 and at >= lead else n for at, n in enumerate(size)])
 
 
-@op(view=True, explain=_expand_differs)
+@op(view=True, check=_check_expand)
 def expand(xp: Any, input: Any, *size: int) -> Any:
     """View in which dimensions of size 1 are repeated, with stride 0; -1 keeps a size.
 
@@ -438,7 +438,7 @@ def transpose(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
     return input.reshape(1).swapaxes(dim0, dim1).reshape(())  # a number counts as a vector
 
 
-def _dims_differ(input: Tensor, dims: Ints) -> None:
+def _check_dims(input: Tensor, dims: Ints) -> None:
     if len(dims) != input.ndim:
         raise ShapeError(
             f"permute(): the tensor has {input.ndim} dimensions, but len(dims) = {len(dims)}",
@@ -446,7 +446,7 @@ def _dims_differ(input: Tensor, dims: Ints) -> None:
         )
 
 
-@op(view=True, dim=("dims",), explain=_dims_differ)
+@op(view=True, dim=("dims",), check=_check_dims)
 def permute(xp: Any, input: Any, *dims: int) -> Any:
     """View with all dimensions in a new order.
 
@@ -598,4 +598,5 @@ def _write_strided(x: Any, y: Any, *, source: Layout, target: Layout) -> Any:
     return reshape(whole[: prod(source.shape)], source.shape)
 
 
+# for the formulas of autograd.node and autograd.versions, which this file imports
 parts.read, parts.add, parts.write = _read_strided, _add_strided, _write_strided

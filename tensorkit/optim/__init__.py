@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorkit import absent, base
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.inplace import written
+from tensorkit.autograd.versions import written
 from tensorkit.base import TensorBase
 from tensorkit.devices import refuse_mix
 from tensorkit.dispatch_mode import seen_by_modes

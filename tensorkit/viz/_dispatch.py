@@ -8,6 +8,7 @@ from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, NamedTuple
 
+from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
@@ -15,7 +16,6 @@ from tensorkit.base import TensorBase
 from tensorkit.dispatch_layers import Trace
 from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
-from tensorkit.errstate import direct_path
 from tensorkit.ops.arguments import as_number
 from tensorkit.viz import boxes, drawing
 from tensorkit.viz.boxes import Box
@@ -36,6 +36,11 @@ class Layer(NamedTuple):
     name: str
     is_passed: bool
     reason: str
+
+    @property
+    def text(self) -> str:
+        """The layer in words."""
+        return f"{self.name}: {'' if self.is_passed else 'skipped, '}{self.reason}"
 
 
 class Route(NamedTuple):
@@ -67,15 +72,15 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
     kernel: numpy.multiply
     """
     routes = routes_of("viz.dispatch", operation, args, options)
-    title = f"Dispatch of {', '.join(it.operation for it in routes[:MOST_CALLS])}"
+    shown, width = routes[:MOST_CALLS], 44 if len(routes) == 1 else 26
+    title = f"Dispatch of {', '.join(it.operation for it in shown)}"
     title += f": ends in {routes[0].end}" if len(routes) == 1 else ""
     drawn, edges = list[Box](), list[tuple[int, int]]()
-    for route in routes[:MOST_CALLS]:
+    for route in shown:
         edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
         for name, is_passed, reason in route.layers:
-            lines = drawing.wrap_text(reason, 26 if len(routes) > 1 else 44)
-            passed, skipped = (name, lines), (name, ["skipped", *lines], drawing.FOLDED)
-            drawn.append(Box(*(passed if is_passed else skipped)))
+            lines = [*["skipped"] * (not is_passed), *drawing.wrap_text(reason, width)]
+            drawn.append(Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
         drawn.append(Box(route.operation, drawing.wrap_text(route.end, 40), drawing.RESULT))
     canvas = Canvas(title)
     boxes.draw(canvas, drawn, edges)
@@ -88,33 +93,25 @@ def sentences(routes: list[Route]) -> list[str]:
     lines = []
     for route in routes:
         lines += [f"{route.operation}:"] * (len(routes) > 1)
-        ways = [(it.name, "" if it.is_passed else "skipped, ", it.reason) for it in route.layers]
-        lines += [f"{name}: {skipped}{reason}" for name, skipped, reason in ways]
-        lines.append(f"kernel: {route.end}")
+        lines += [*(it.text for it in route.layers), f"kernel: {route.end}"]
     return lines
 
 
 def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
     """Make the call, and read what its layers noted."""
-    before, state.trace = state.trace, []
+    traces = list[Trace]()
+    before, state.trace = state.trace, traces
     direct_path.close()
     try:
         operation(*args, **options)
-        found = [
-            _route(trace, state.trace[at + 1 :])
-            for at, trace in enumerate(state.trace)
-            if not trace.is_part
-        ]
     finally:
         state.trace = before
-        direct_path.open()
+        direct_path.reopen()
+    found = [_route(it, traces[at + 1 :]) for at, it in enumerate(traces) if not it.is_part]
     if not found:
         name = getattr(operation, "__name__", repr(operation))
-        raise NotSupportedError(
-            f"{function}(): {name} calls no operation that has a table of kernels",
-            "Copies, joins, views by an index and new tensors compute by themselves.",
-            repair=f"{function}(tk.add, x, y)",
-        )
+        first = f"{function}(): {name} calls no operation that has a table of kernels"
+        raise NotSupportedError(first, repair=f"{function}(tk.add, x, y)")
     return found
 
 

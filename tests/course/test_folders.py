@@ -77,6 +77,15 @@ def test_no_two_modules_have_one_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_no_module_of_exercises_is_longer_than_what_becomes_a_folder() -> None:
+    long = {
+        name: lines
+        for name, file in modules().items()
+        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > 1250
+    }
+    assert long == {}
+
+
 PRONOUNS_LEFT = (
     "course/authoring/audit.py",
     "course/exercises",

@@ -5,7 +5,7 @@ import pytest
 from tk_oracle import assert_same_outcome, torch, without_cuda
 
 import tensorkit as tk
-from tensorkit.errstate import direct_path
+from tensorkit import direct_path
 
 
 @pytest.mark.parametrize("name", ["cpu", "cpu:0", "cuda", "cuda:1", "foo", "cpu:a"])

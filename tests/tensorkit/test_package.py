@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib.util
 import math
 import re
 import subprocess
@@ -14,6 +15,10 @@ import pytest
 import tensorkit as tk
 from tensorkit import absent
 
+_spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[1] / "size.py")
+size = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(size)
+
 PACKAGE = Path(tk.__file__).parent
 
 # Each module may import only modules above it. `viz` is below everything: nothing imports it.
@@ -21,6 +26,7 @@ LAYERS = [
     "absent",
     "errors",
     "errstate",
+    "direct_path",
     "overrides",
     "call_stack",
     "dtypes",
@@ -37,7 +43,7 @@ LAYERS = [
     "base",
     "dispatch_mode",
     "autograd.node",
-    "autograd.inplace",
+    "autograd.versions",
     "autograd.hooks",
     "autograd.recording",
     "ops.arguments",
@@ -151,6 +157,25 @@ def test_imports_point_only_upwards_in_the_list_of_layers():
             if LAYERS.index(target) >= LAYERS.index(name):
                 wrong.append(f"{path.name}:{line} imports {imported}, a layer below it")
     assert not wrong, "\n".join(wrong)
+
+
+READ = re.compile(r"^    ([a-z_., *]+?)  +\S.*\((\d+)\)$", re.M)
+
+
+def test_the_reading_order_has_every_file_of_the_core_after_those_that_it_imports():
+    rows = [names.split(", ") for names, _ in READ.findall(tk.__doc__)]
+    files = [name.removesuffix(" *") for row in rows for name in row]
+    assert files == sorted(files, key=LAYERS.index)
+    core = {_module_name(path) for path in size.core_files()} | {"cuda.backend", "dispatch_mode"}
+    assert {name for row in rows for name in row if "*" not in name} == core
+
+
+def test_the_minutes_of_the_reading_order_are_those_of_the_files_code_lines():
+    lines = {_module_name(path): count for path, count in size.sizes().items()}
+    for names, minutes in READ.findall(tk.__doc__):
+        if "*" not in names:
+            found = sum(lines[name] for name in names.split(", ")) / 25
+            assert abs(found - int(minutes)) < 2, names
 
 
 @pytest.mark.rest

@@ -10,22 +10,22 @@ _spec.loader.exec_module(size)
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1421,
-    "cuda": 1436,
-    "explain": 283,
+    "autograd": 1399,
+    "cuda": 1334,
+    "explain": 281,
     "nn": 613,
     "ops": 2689,
     "optim": 168,
-    "tensorkit": 3212,
+    "tensorkit": 3191,
     "utils": 107,
-    "viz": 1910,
+    "viz": 1906,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3276, 283
+MOST_OF_CORE, MOST_IMPORTS = 3250, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
 ADDED_IN_OTHERS = 156
-MOST_ADDED, MOST_BESIDE = 1_364, 10_474  # the limits are 1,000 and 10,500
+MOST_ADDED, MOST_BESIDE = 1_256, 10_474  # the limits are 1,000 and 10,500
 
 
 def test_no_room_of_the_library_has_grown():

@@ -71,6 +71,17 @@ def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: P
     assert tests.count('("second-step", second_step_') == 2
 
 
+def test_in_a_chapter_with_a_folder_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
+    for file in ("solutions/12_kernels.py", "tests/course/exercises/test_ch12_kernels.py"):
+        shutil.copy(ROOT / file, checkout / file)
+    new.new_exercise(checkout, "last-kernel", "12_kernels")
+    found = "from course.notebook.exercise import load; print(list(load('12_kernels'))[-1])"
+    ran = subprocess.run(
+        [sys.executable, "-c", found], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "last-kernel\n", ran.stderr
+
+
 @pytest.mark.parametrize(
     ("id", "sentence"),
     [

@@ -9,7 +9,7 @@ import math
 import pytest
 
 import tensorkit as tk
-from course.exercises.ch12_kernels import KernelExercise
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
 from course.notebook.check import judge
 from course.notebook.exercise import load
 from tensorkit import cuda

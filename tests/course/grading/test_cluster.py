@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,12 @@ def test_a_cluster_gives_the_points_that_this_machine_gives(
 def test_a_worker_with_other_exercises_grades_nobody(
     workers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # here `course.exercises` is another folder than the worker's: its points would be others
-    (tmp_path / "ch01_tensors.py").write_text("", encoding="utf-8")
-    monkeypatch.setattr(cluster.exercises, "__path__", [str(tmp_path)])
+    # this machine's exercises differ from the worker's in one module of one chapter's folder
+    folder = tmp_path / "exercises"
+    shutil.copytree(cluster.exercises.__path__[0], folder)
+    with (folder / "ch12_kernels" / "add_bias.py").open("a") as file:
+        file.write("# other points\n")
+    monkeypatch.setattr(cluster.exercises, "__path__", [str(folder)])
     with pytest.raises(CourseError, match=r"'exercises': .*this machine .* install the same"):
         cluster.Cluster(workers.scheduler_address)
 

@@ -143,6 +143,7 @@ CHANGES: list[tuple[str, Callable[[Any], bool]]] = [
      lambda f: not changed(f, tk.ones(2, requires_grad=True)).requires_grad),
     ("def answer(t): (t * 3).sum().backward()",
      lambda f: changed(f, tk.ones(2, requires_grad=True)).grad.tolist() == [3.0, 3.0]),
+    ("def answer(t): t.data = t[:1] + 1", lambda f: changed(f, tk.zeros(2)).tolist() == [1.0]),
 ]  # fmt: skip
 
 

@@ -8,9 +8,9 @@ _spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[2]
 size = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(size)
 
-APART = ("export.py", "comments.py")
+APART = ("export.py", "comments.py", "watch.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3520, "sandbox": 1324, "apart": 264, "matching": 283}
+MOST = {"grading": 3527, "sandbox": 1329, "apart": 387, "matching": 283}
 LONGEST = 400
 """Lines of one file."""
 

@@ -74,6 +74,25 @@ def test_an_answer_that_changes_its_argument_is_told_so():
     assert "changes argument 1" in str(report)
 
 
+def left_requiring(t):
+    return -t.requires_grad_().detach()
+
+
+def left_with_a_grad(t):
+    t.grad = tk.ones(t.shape)
+    return -t
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [(left_requiring, "`requires_grad` of argument 1"), (left_with_a_grad, "`grad` of argument 1")],
+)
+def test_an_answer_that_leaves_a_mark_for_autograd_on_its_argument_fails(answer, what):
+    report = judge(NEGATED, answer)
+    assert report.score == 0.0
+    assert f"It changes {what}, which still belongs to the caller" in report.rows[0].tip
+
+
 def test_the_report_shows_arguments_as_they_were_before_the_answer_changed_them():
     report = judge(NEGATED, sample.broken_negated)
     assert report.rows[0].call == "negated(tk.tensor([ 1., -2.]))"

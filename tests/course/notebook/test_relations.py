@@ -39,6 +39,15 @@ def named(source, *pairs):
         (None, ROWS, ""),
         ((6, ROWS.T), (5, ROWS), ""),
         (tk.zeros(2, 3), ROWS, ""),
+        (tk.tensor([-1, 2]), tk.tensor([-1.5, 2.5]), "cut to whole numbers"),
+        (tk.tensor([1.0, float("nan")]), tk.tensor([1.0, 2.0]), "not a number"),
+        (tk.tensor([1.0, float("inf")]), tk.tensor([1.0, 2.0]), "too large for its dtype"),
+        (1.0001 * ROWS + 1e-4, ROWS, "nearly right"),
+        (ROWS, (ROWS, 5), "only one of several"),
+        ({"a": 1}, {"a": 1, "b": 2}, "an entry is missing"),
+        ({"a": 1, "b": 2}, {"a": 1}, "an entry too many"),
+        ({"a leaf": False}, {"a leaf": True}, "a demand not met"),
+        (tk.zeros(2, 1, 3), tk.zeros(1, 3, 2) + 1, "dimensions exchanged"),
     ],
 )
 def test_a_relation_is_named(mine, right, name):

@@ -73,6 +73,28 @@ SLIPS = [
         "`r[bad]` picks elements into a copy",
     ),
     (
+        "brighter",
+        "result = pixels[:]\n    result.add_(amount).clamp_(0, 255)\n    return result",
+        "an argument is changed",
+        "`result = pixels[:]` makes no copy of it",
+    ),
+    ("celsius", "return (fahrenheit - 32) * (5 // 9)", "rounded down", "in `5 // 9`"),
+    (
+        "broadcast-shape",
+        "return ValueError('no')",
+        "an exception returned",
+        "`raise ValueError('no')` stops",
+    ),
+    (
+        "break-even",
+        (
+            "for n in range(100):\n        if transfer + n * gpu < n * cpu:\n            return n\n"
+            "    return 0"
+        ),
+        "a range that is too short",
+        "`range(100)` tries no number above 99",
+    ),
+    (
         "cleaned",
         "readings.clone()[0] = 0.0\n    return readings",
         "written into a copy",
@@ -127,6 +149,12 @@ def test_a_slip_is_named(id, body, name, words):
         "def f(xs):\n    for x in xs:\n        if x:\n            continue\n        return x",
         "def f(xs):\n    for x in xs:\n        if x:\n            return x",
         "def f(x",
+        "def f(x):\n    return x[: x.shape[0] // 2], [i for i in range(len(x) // 2)]",
+        "def f(pairs):\n    return [a for a, _ in pairs if a]",
+        "def f(x):\n    for n in range(len(x)):\n        if x[n]:\n            return n",
+        "class F:\n    def set(self, x):\n        x = self.x = x\n        return x",
+        "@cuda.kernel\ndef f(x, out):\n    out[0] = 0\n    out[0] += x[0]",
+        "def f(x):\n    y = x.clone()\n    y += 1\n    return y",
     ],
 )
 def test_what_looks_like_a_slip_and_is_none(source):
@@ -179,3 +207,41 @@ def test_a_known_mistake_comes_before_a_slip():
     assert judge(EXERCISES["brighter"], names["brighter"], source=source).mistake == (
         "the result is lost"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "name", "words"),
+    [
+        ("return x.item()", "converted to Scalar", "one number of several", "`x.item()` takes"),
+        ("return x[0]", "index 0 is out of bounds", "an index outside", "`x[0]` asks for a fixed"),
+        ("return a / (n - 2)", "division by zero", "a division by 0", "`n - 2` is 0"),
+        ("return max(x)", "'>' not supported between instances", "objects without an", "`key=`"),
+        ("return x.sum(dim=d)", "Dimension out of range", "a dimension that is gone", "keepdim"),
+        ("return f(args, kwargs)", "must be Tensor, not tuple", "a star", "`f(*args, **kwargs)`"),
+        ("return x.z", "'F' object has no attribute 'z'", "", ""),
+        ("x.data[:] = 1", "too many indices for array: array is 0-d", "a slice of", "`[...]`"),
+        ("raise ValueError", "", "raises where there is a result", "`raise ValueError` is a line"),
+        ("return x + y", "The size of tensor a (2)", "shapes that do not fit", "at the right"),
+        ("a, b = x", "not enough values to unpack (expected 2, got 1)", "values", "2 names for 1"),
+        ("return x.item()", "something else", "", ""),
+        ("return 5", "converted to Scalar", "", ""),
+        ("return x[n] + y[n]", "index 0 is out of bounds", "", ""),
+        ("return a / n + a / m", "division by zero", "", ""),
+    ],
+)
+def test_an_exception_is_told_by_what_stands_in_its_line(line, error, name, words):
+    kinds = {"index": IndexError, "division": ZeroDivisionError}
+    kind = next((kind for word, kind in kinds.items() if word in error), TypeError)
+    source = f"def f(x, y, a, n, m, d, args, kwargs):\n    {line}\n"
+    mine = Outcome("raised", error=kind(error), message=(error, ""), where=f"line 2: {line}")
+    found = first_slip(source, mine, Outcome(value=1))
+    assert (found.name if found else "").startswith(name)
+    assert words in (found.sentence if found else "")
+    assert bool(found) == bool(name)
+
+
+def test_another_exception_than_the_one_that_is_asked_for_is_named():
+    mine = Outcome("raised", error=KeyError("a"), message=("'a'", ""), where="line 2: return x[a]")
+    right = Outcome("raised", error=ValueError())
+    found = first_slip("def f(x, a):\n    return x[a]\n", mine, right)
+    assert found.sentence == "ValueError is expected in this case, and KeyError is raised."

@@ -11,8 +11,8 @@ from course.exercises import ch04_broadcasting as ch04
 from course.exercises import ch05_autograd as ch05
 from course.exercises import ch06_gradient_control as ch06
 from course.exercises import ch07_higher_order as ch07
-from course.exercises import ch09_training as ch09
 from course.exercises import ch11_dispatch as ch11
+from course.exercises.ch09_training.momentum_step import momentum_step
 from course.notebook.transplant import PLACES, transplant
 from course.shared.errors import CourseError
 from tensorkit import optim
@@ -88,7 +88,7 @@ USES = {
     "backward_order": (ch05.backward_order, several_ways),
     "unbroadcast": (ch05.unbroadcast, stretched),
     "sgd_step": (ch06.sgd_step, steps),
-    "momentum_step": (ch09.momentum_step, steps_with_momentum),
+    "momentum_step": (momentum_step, steps_with_momentum),
     "find_kernel": (ch11.find_kernel, steps_with_momentum),
 }
 

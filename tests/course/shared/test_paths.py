@@ -124,13 +124,14 @@ def test_a_course_that_may_only_be_read_has_a_folder_at_home(
     assert (paths.notebooks(paths.course_root()) / "01_new").is_dir()
 
 
-def test_a_changed_exercise_that_is_not_installed_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["ch03_memory.py", "ch12_kernels/add_bias.py"])
+def test_a_changed_exercise_that_is_not_installed_is_refused(tmp_path: Path, module: str) -> None:
     folder = tmp_path / "course" / "exercises"
     shutil.copytree(Path(paths.__file__).parents[1] / "exercises", folder)
     paths.check_exercises(tmp_path)
-    with (folder / "ch03_memory.py").open("a") as file:
+    with (folder / module).open("a") as file:
         file.write("# other points\n")
-    with pytest.raises(CourseError, match=r"ch03_memory.py is not what is installed.*pip install"):
+    with pytest.raises(CourseError, match=rf"{module} is not what is installed.*pip install"):
         paths.check_exercises(tmp_path)
 
 

@@ -35,6 +35,8 @@ def test_the_defaults(tmp_path: Path) -> None:
         solutions_open=True,
         solution_after_attempts=3,
         seconds=5.0,
+        variants="",
+        watch_folder="",
         repository="",
     )
 
@@ -63,6 +65,8 @@ def test_a_whole_number_of_seconds_is_fine(tmp_path: Path) -> None:
         ('"tensorkit"', '"a+b"', "course_id must be a name of letters, digits"),
         ('"course/exchange"', '""', "exchange must be the path of a folder, not ''."),
         ("solutions_open", "solution_open", "there is no setting 'solution_open'; there are"),
+        ('variants = ""', "variants = true", "variants must be a text, not True."),
+        ('watch_folder = ""', 'watch_folder = "here"', "must be empty or the absolute path of"),
         ('repository = ""', 'repository = "a/b/c"', "must be empty or of the form 'owner/name'"),
         ("seconds = 5.0", "", "the setting 'seconds' is missing."),
         ("seconds = 5.0", "seconds 5.0", "cannot be read"),

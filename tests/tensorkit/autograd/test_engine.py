@@ -227,6 +227,14 @@ def test_single_numbers_add_up():
     assert type(x.grad._array) is np.ndarray
 
 
+def test_the_gradient_of_a_number_that_was_broadcast_adds_up_over_two_calls():
+    w, x = tk.tensor(2.0, requires_grad=True), tk.tensor([1.0, 2.0, 3.0])
+    for _ in range(2):
+        ((w * x) ** 2).mean().backward()
+    assert w.grad.shape == ()
+    assert round(w.grad.item(), 3) == 37.333  # twice 2 * 2 * (1 + 4 + 9) / 3
+
+
 def test_an_error_on_the_way_changes_no_gradient():
     x = tk.ones(3, requires_grad=True)
     y = x * 2

@@ -3,7 +3,7 @@
 A view and its base have one ``Storage``, and so one version, which every write raises.
 
 A view remembers its base (which is no view) and the edge it had when the storage had version
-``_seen``. When the storage has another version, somebody has written to this memory; then the
+``_seen``. When the storage has another version, this memory was written to; then the
 view's history begins anew: see ``node.begin_anew``.
 
 A recorded write to a view is a write to a part of its base. The base's new node, ``CopySlices``,
@@ -13,7 +13,7 @@ saves the node of the write and applies it to that part of the gradient.
 import sys
 from typing import Any
 
-from tensorkit import base
+from tensorkit import base, direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import (
     INFERENCE,
@@ -31,7 +31,6 @@ from tensorkit.autograd.node import (
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
-from tensorkit.errstate import direct_path
 
 _new = object.__new__
 
@@ -39,8 +38,12 @@ _new = object.__new__
 def view(
     x: Tensor, array: Any, rule: Rule | None, values: Any = None, offset: int | None = None
 ) -> Tensor:
-    """The view of ``x`` that ``array`` shows, on the same storage; ``values`` are its options."""
-    result: Tensor = _new(base.public)
+    """The view of ``x`` that ``array`` shows, on the same storage.
+
+    ``values`` are the options that the rule's formulas need, ``offset`` that of ``array`` where it
+    is known.
+    """
+    result: Tensor = _new(base.tensor_class)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
     result._offset = offset if array.size or offset is not None else base.offset_of(x)
@@ -52,7 +55,7 @@ def view(
         return result
     if is_in_mode and node is None and state.inference:  # a view of a normal tensor stays one
         return result
-    result._viewed = x._viewed if node is VIEW or node is NO_GRAD_VIEW else x
+    result._view_base = x._view_base if node is VIEW or node is NO_GRAD_VIEW else x
     result._edge, result._seen = None, storage.version
     result._node = VIEW if state.grad and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
     edge: Any = None
@@ -95,7 +98,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     if not state.grad:
         return False
     tracked = requires_grad(x) or (x._array.dtype.kind == "f" and any(map(requires_grad, others)))
-    whole = x._viewed if is_view(x) else x
+    whole = x._view_base if is_view(x) else x
     if x._node is NO_GRAD_VIEW and (tracked or requires_grad(whole)):
         raise AutogradError(
             "A view was created in no_grad mode and is being modified inplace with grad mode "
@@ -103,7 +106,7 @@ def check_write(x: TensorBase, *others: Any) -> bool:
             repair="make the view outside of no_grad, too; or write to it inside",
         )
     if whole._node is LEAF:
-        is_part = is_view(x) or getattr(x, "_viewed", None) is not None
+        is_part = is_view(x) or getattr(x, "_view_base", None) is not None
         raise AutogradError(
             f"a {'view of a ' * is_part}leaf Variable that requires grad is being used in an "
             "in-place operation.",
@@ -120,10 +123,10 @@ def check_write(x: TensorBase, *others: Any) -> bool:
 
 
 def written(x: TensorBase, operation: str) -> None:
-    """Note that ``operation`` has written to the memory of ``x``, and who called it."""
+    """Note that ``operation`` has written to the memory of ``x``, and the line that called it."""
     storage = x._storage or base.storage_of(x)
     storage.version += 1
-    frame = sys._getframe(2)  # of whom called the function that wrote
+    frame = sys._getframe(2)  # of the caller of the function that wrote
     code = frame.f_code
     # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
@@ -136,7 +139,7 @@ def rebase(x: TensorBase, node: Node) -> None:
     """The values of ``x`` are now the result of ``node``."""
     whole, new = x, node
     if is_view(x):
-        whole = x._viewed
+        whole = x._view_base
         edges = (edge_of(whole), *node.edges[1:])
         saved = (node, base.layout_of(whole), base.layout_of(x))
         new = Node(_COPY_SLICES, whole, edges, saved)

@@ -1,0 +1,139 @@
+"""The exercise add-bias: a kernel in two dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from course.exercises.ch12_kernels.kernel_exercise import (
+    KernelExercise,
+    Size,
+    floats,
+    n_threads,
+    unfilled,
+    works_alone,
+)
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+_BEYOND_BOTH = (
+    "Threads beyond the last row or the last column reach outside. Guard both: "
+    "`if row < rows and column < columns:`."
+)
+
+
+@cuda.kernel
+def add_bias(x, bias, out, rows, columns):
+    """A row of numbers added to every row of a matrix."""
+    column, row = cuda.grid(2)
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _no_guard_of_rows(x, bias, out, rows, columns):
+    column, row = cuda.grid(2)
+    if column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _no_guard_at_all(x, bias, out, rows, columns):
+    column, row = cuda.grid(2)
+    out[row, column] = x[row, column] + bias[column]
+
+
+def _bias_of_the_row(x, bias, out, rows, columns):
+    column, row = cuda.grid(2)
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[row]
+
+
+def _axes_swapped(x, bias, out, rows, columns):
+    row, column = cuda.grid(2)
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _one_dimension(x, bias, out, rows, columns):
+    column = cuda.grid(1)
+    row = cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+@exercise("add-bias", answer=add_bias, points=3, difficulty=3, minutes=6)
+class AddBias(KernelExercise):
+    """Two dimensions, and a bias
+
+    A linear layer adds a bias to every row. Write the kernel: one thread for each element of the
+    matrix. Columns go along x and rows along y, so that neighbouring threads read neighbouring
+    elements.
+
+    **Input:** `x` and `out` of shape `[rows, columns]`, `bias` of shape `[columns]`, all on the
+    device; the two sizes.
+
+    **Output:** none. `out[row, column]` becomes `x[row, column] + bias[column]`.
+
+    ```python
+    x, bias = tk.zeros(2, 3).cuda(), tk.tensor([1.0, 2.0, 3.0]).cuda()
+    out = tk.zeros(2, 3).cuda()
+    add_bias[(2, 1), (2, 2)](x, bias, out, 2, 3)     # 4 threads along x, 2 along y
+    out      # tensor([[1., 2., 3.], [1., 2., 3.]], device='cuda:0')
+    ```
+    """
+
+    filled = 2
+    hints = (
+        "`cuda.grid(2)` gives two numbers: first the one along x, then the one along y.",
+        "`column, row = cuda.grid(2)`. Both may lie outside: "
+        "`if row < rows and column < columns:`.",
+        "Broadcasting is an index that is left out: the bias has no row, so it is `bias[column]`.",
+    )
+    usual_mistakes = {
+        "no guard": (
+            _no_guard_at_all,
+            _BEYOND_BOTH,
+        ),
+        "one guard": (
+            _no_guard_of_rows,
+            _BEYOND_BOTH,
+        ),
+        "the bias of the row": (
+            _bias_of_the_row,
+            "The bias belongs to the columns: all elements of a column get the same number, "
+            "`bias[column]`.",
+        ),
+        "axes swapped": (
+            _axes_swapped,
+            "`cuda.grid(2)` gives x first, and here x goes along the columns: "
+            "`column, row = cuda.grid(2)`.",
+        ),
+        "the blocks along y are alike": (
+            _one_dimension,
+            "`threadIdx.y` begins at 0 in every block. The row is the second number of "
+            "`cuda.grid(2)`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(rows: int, columns: int, blocks: Size, threads: Size, label: str) -> Case:
+            x, bias = floats(draw, rows, columns), floats(draw, columns, low=10, high=99)
+            out = unfilled(rows, columns)
+            return case(blocks, threads, x, bias, out, rows, columns, label=label)
+
+        yield some(2, 4, (1, 1), (4, 2), "one block, a thread for each element")
+        yield some(2, 6, (3, 1), (2, 2), "three blocks side by side")
+        yield some(3, 5, (2, 2), (3, 2), "threads too many on both sides")
+        yield some(5, 3, (1, 3), (4, 2), "more rows than columns")
+        yield some(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
+        yield some(1, 7, (2, 1), (4, 2), "one row (size 1)")
+        yield some(7, 1, (1, 2), (2, 4), "one column (size 1)")
+        turned = floats(draw, 5, 3).T
+        bias = floats(draw, 5, low=10, high=99)
+        arguments = turned, bias, unfilled(3, 5), 3, 5
+        yield case((2, 2), (3, 2), *arguments, label="a turned matrix (non-contiguous)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """One thread for each element of the matrix."""
+        blocks, threads, *_, rows, columns = args
+        return works_alone(counts, rows * columns, n_threads(blocks, threads))

@@ -1,0 +1,156 @@
+"""The exercise exclusive-scan: the sums of all elements before each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+
+@cuda.kernel
+def exclusive_scan(x, out, n):
+    """The sum of all elements before each one."""
+    part = cuda.shared(16, tk.float32)
+    t = cuda.threadIdx.x
+    part[t] = 0.0
+    if t > 0 and t <= n:
+        part[t] = x[t - 1]
+    cuda.syncthreads()
+    step = 1
+    while step < 16:
+        before = 0.0
+        if t >= step:
+            before = part[t - step]
+        cuda.syncthreads()
+        part[t] += before
+        cuda.syncthreads()
+        step = 2 * step
+    if t < n:
+        out[t] = part[t]
+
+
+def _inclusive(x, out, n):
+    part = cuda.shared(16, tk.float32)
+    t = cuda.threadIdx.x
+    part[t] = 0.0
+    if t < n:
+        part[t] = x[t]
+    cuda.syncthreads()
+    step = 1
+    while step < 16:
+        before = 0.0
+        if t >= step:
+            before = part[t - step]
+        cuda.syncthreads()
+        part[t] += before
+        cuda.syncthreads()
+        step = 2 * step
+    if t < n:
+        out[t] = part[t]
+
+
+def _reads_and_adds(x, out, n):
+    part = cuda.shared(16, tk.float32)
+    t = cuda.threadIdx.x
+    part[t] = 0.0
+    if t > 0 and t <= n:
+        part[t] = x[t - 1]
+    cuda.syncthreads()
+    step = 1
+    while step < 16:
+        if t >= step:
+            part[t] += part[t - step]
+        cuda.syncthreads()
+        step = 2 * step
+    if t < n:
+        out[t] = part[t]
+
+
+def _only_the_neighbour(x, out, n):
+    part = cuda.shared(16, tk.float32)
+    t = cuda.threadIdx.x
+    part[t] = 0.0
+    if t > 0 and t <= n:
+        part[t] = x[t - 1]
+    cuda.syncthreads()
+    if t < n:
+        out[t] = part[t]
+
+
+@exercise(
+    "exclusive-scan",
+    answer=exclusive_scan,
+    difficulty=5,
+    minutes=15,
+    further=True,
+)
+class ExclusiveScan(KernelExercise):
+    """Sums of all before
+
+    An exclusive scan gives each element the sum of all elements before it. It looks like work for
+    one thread, and 16 threads do it in four rounds: in round `step` = 1, 2, 4, 8 each thread adds
+    the number that lies `step` before its own.
+
+    **Input:** `x` and `out` with `n` elements on the device, `n` at most 16; `n`. There is one
+    block of 16 threads.
+
+    **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0. The check
+    counts the barriers of the rounds, too.
+
+    ```python
+    x, out = tk.tensor([3.0, 1.0, 2.0]).cuda(), tk.zeros(3).cuda()
+    exclusive_scan[1, 16](x, out, 3)
+    out                          # tensor([0., 3., 4.], device='cuda:0')
+    ```
+    """
+
+    filled = 1
+    hints = (
+        "Shift first: thread `t` begins with `x[t - 1]`, thread 0 with 0. Then make the inclusive "
+        "sums of these.",
+        "In a round a thread reads what another one writes. Read into a name, wait, write, wait.",
+        "A thread with `t < step` has nothing that many places before it: it adds 0.0.",
+    )
+    usual_mistakes = {
+        "inclusive": (
+            _inclusive,
+            "Your sums contain the element itself. Shift by one: thread `t` begins with "
+            "`x[t - 1]`.",
+        ),
+        "reads and writes in one phase": (
+            _reads_and_adds,
+            "`part[t] += part[t - step]` reads a number that another thread writes in the same "
+            "round. Read into a name, `cuda.syncthreads()`, then add.",
+        ),
+        "one round": (
+            _only_the_neighbour,
+            "This is the element before, not the sum of all before. Add in rounds with `step` = 1, "
+            "2, 4, 8.",
+            r"- 1\b",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, label: str) -> Case:
+            return case(1, 16, floats(draw, n, low=2), unfilled(n), n, label=label)
+
+        yield some(16, "sixteen elements")
+        yield some(5, "five elements")
+        yield some(9, "nine elements")
+        yield some(15, "fifteen elements")
+        yield some(2, "two elements")
+        yield some(1, "one element (size 1)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Four rounds, with a barrier between one and the next."""
+        if counts.barriers >= 4:
+            return None
+        return (
+            f"has {counts.barriers} barriers: its threads do not add in four rounds",
+            "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
+        )

@@ -1,0 +1,129 @@
+"""The exercise grid-stride: more elements than threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import (
+    KernelExercise,
+    floats,
+    n_threads,
+    unfilled,
+    works_alone,
+)
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+
+@cuda.kernel
+def squares(x, out, n):
+    """All squares, however few threads there are."""
+    for i in range(cuda.grid(1), n, cuda.gridDim.x * cuda.blockDim.x):
+        out[i] = x[i] * x[i]
+
+
+def _one_each(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        out[i] = x[i] * x[i]
+
+
+def _stride_of_a_block(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.blockDim.x):
+        out[i] = x[i] * x[i]
+
+
+def _all_of_it(x, out, n):
+    for i in range(n):
+        out[i] = x[i] * x[i]
+
+
+def _from_the_thread(x, out, n):
+    for i in range(cuda.threadIdx.x, n, cuda.gridDim.x * cuda.blockDim.x):
+        out[i] = x[i] * x[i]
+
+
+def _stride_of_blocks(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridDim.x):
+        out[i] = x[i] * x[i]
+
+
+@exercise("grid-stride", answer=squares, points=2, difficulty=2, minutes=5)
+class GridStride(KernelExercise):
+    """More elements than threads
+
+    A launch has as many threads as its caller likes. Write the kernel that squares all `n` elements
+    with any number of threads: each thread takes its first element, then the one that lies as many
+    further as there are threads in the whole launch, and so on.
+
+    **Input:** `x` and `out`, tensors with `n` elements on the device; `n`.
+
+    **Output:** none. `out[i]` becomes `x[i] * x[i]` for every `i`.
+
+    ```python
+    x, out = tk.arange(5.0).cuda(), tk.zeros(5).cuda()
+    squares[1, 2](x, out, 5)     # thread 0 takes 0, 2, 4; thread 1 takes 1, 3
+    out                          # tensor([ 0.,  1.,  4.,  9., 16.], device='cuda:0')
+    ```
+    """
+
+    filled = 1
+    hints = (
+        "How many threads has the whole launch? `gridDim.x` blocks of `blockDim.x` threads.",
+        "`for i in range(start, n, step):` with the thread's own number as the start and the "
+        "number of all threads as the step. The range ends at `n`, so no guard is needed.",
+    )
+    usual_mistakes = {
+        "one element each": (
+            _one_each,
+            "Each thread fills one element, and the rest stays as it was. Let it go on: the next "
+            "one lies `gridDim.x * blockDim.x` further.",
+        ),
+        "the step of a block": (
+            _stride_of_a_block,
+            "With the step `blockDim.x` a thread walks into the elements of the next block. Step "
+            "over all threads of the launch: `gridDim.x * blockDim.x`.",
+        ),
+        "every thread does everything": (
+            _all_of_it,
+            "Every thread fills every element: they race, and nothing is gained. Begin at "
+            "`cuda.grid(1)` and step by the number of all threads.",
+        ),
+        "begins at the thread of the block": (
+            _from_the_thread,
+            "The threads of all blocks begin at the same elements. Begin at `cuda.grid(1)`.",
+        ),
+        "the step of the blocks": (
+            _stride_of_blocks,
+            "The step is the number of threads, not of blocks: `gridDim.x * blockDim.x`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, blocks: int, threads: int, label: str) -> Case:
+            return case(blocks, threads, floats(draw, n), unfilled(n), n, label=label)
+
+        yield some(12, 2, 3, "two elements for each thread")
+        yield some(17, 2, 4, "two or three for each thread")
+        yield some(23, 3, 2, "three blocks of two threads")
+        yield some(9, 4, 2, "four blocks of two threads")
+        yield some(6, 1, 4, "one block")
+        yield some(300, 2, 32, "four or five for each thread")
+        yield some(10, 1, 1, "one thread")
+        yield some(5, 3, 4, "more threads than elements")
+        yield some(1, 2, 2, "one element (size 1)")
+        whole = tk.tensor(draw.integers(15, 1, 9))
+        yield case(2, 3, whole, whole * 0, 15, label="whole numbers (int)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Neighbouring threads take neighbouring elements, which shows where there are many."""
+        blocks, threads, _, _, n = args
+        if n > 100 and 8 * counts.transactions > counts.loads + counts.stores:
+            return (
+                f"takes {counts.transactions} transactions: threads of a warp are far apart",
+                "let each thread step over all threads of the launch",
+            )
+        return works_alone(counts, n, n_threads(blocks, threads))

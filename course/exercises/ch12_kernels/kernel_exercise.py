@@ -1,0 +1,100 @@
+"""What the exercises of chapter 12 share: a case launches the learner's kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar
+
+import tensorkit as tk
+from course.notebook.exercise import Draw, Exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+from tensorkit.errors import KernelError
+
+Size = int | tuple[int, int]
+
+
+class KernelExercise(Exercise):
+    """An exercise whose answer is a kernel.
+
+    A case has the numbers of blocks and threads, then the arguments of the kernel, on the CPU.
+    Usual mistakes are functions without the decorator.
+    """
+
+    imports = "import math\nfrom tensorkit import cuda"
+    filled: ClassVar[int]
+    """Which argument the kernel fills: that is what the check looks at."""
+
+    def _mistaken(self, answer: Any) -> Any:
+        made = _compiled(answer)
+        made.source.name = self.name  # its errors speak of the learner's kernel
+        return made
+
+    def is_answer(self, answer: Any) -> str | None:
+        if str(answer).startswith("<kernel"):
+            return None
+        return (
+            f"`{self.name}` should be a kernel. Put `@cuda.kernel` on the line above "
+            f"`def {self.name}` and run the cell again."
+        )
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """The demand of the statement that a launch with these counts does not meet, and a repair.
+
+        No value shows it: a product without tiles has the right elements. The counts come from the
+        process of the answer, as ``out`` does, and are a demand on top of it.
+        """
+        return None
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The filled tensor, as it was after the launch; KernelError for an unmet demand."""
+        blocks, threads, *values = args
+        with cuda.simulate():
+            given = [it.cuda() if isinstance(it, tk.Tensor) else it for it in values]
+            _, _, _, arguments, _, counts, *_ = answer[blocks, threads](*given)
+            if unmet := self.unmet(Counts(*counts), *args):
+                raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
+            return arguments[self.filled].cpu()
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        blocks, threads, *values = args
+        shown = (show(it) + ".cuda()" * isinstance(it, tk.Tensor) for it in values)
+        return f"{self.name}[{blocks}, {threads}]({', '.join(shown)})"
+
+
+@cache
+def _compiled(function: Any) -> Any:
+    """A kernel of a usual mistake, made when somebody needs it."""
+    return cuda.kernel(function)
+
+
+ALONE = (
+    "leaves most threads idle: few of them do the work of all",
+    "share the elements among all threads",
+)
+
+
+def works_alone(counts: Counts, n: int, n_threads: int) -> tuple[str, str] | None:
+    """The unmet demand where few threads do the work of all.
+
+    n: elements; n_threads: threads among which they can be shared. Where they are, a warp has no
+    more idle threads at an access than there are threads for one element.
+    """
+    accesses, rounds = counts.loads + counts.stores, -(-n // n_threads)
+    return ALONE if counts.idle_threads * n > accesses * rounds * n_threads else None
+
+
+def n_threads(blocks: Size, threads: Size) -> int:
+    return math.prod(it if isinstance(it, int) else math.prod(it) for it in (blocks, threads))
+
+
+def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
+    """Whole numbers as floats."""
+    values = draw.integers(math.prod(shape), low, high)
+    return tk.tensor(values, dtype=tk.float32).reshape(shape)
+
+
+def unfilled(*shape: int) -> tk.Tensor:
+    return tk.full(shape, -1.0)

@@ -1,0 +1,142 @@
+"""The exercise one-thread-each: a kernel with an index and a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import (
+    KernelExercise,
+    floats,
+    n_threads,
+    unfilled,
+    works_alone,
+)
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+_BEYOND = (
+    "A thread beyond the end reaches outside of the tensors. A guard keeps such threads still, and "
+    "the last element is `n - 1`: `if i < n:`."
+)
+
+
+@cuda.kernel
+def axpy(a, x, y, out, n):
+    """One element of a * x + y for each thread."""
+    i = cuda.grid(1)
+    if i < n:
+        out[i] = a * x[i] + y[i]
+
+
+def _no_guard(a, x, y, out, n):
+    i = cuda.grid(1)
+    out[i] = a * x[i] + y[i]
+
+
+def _every_block_alike(a, x, y, out, n):
+    i = cuda.threadIdx.x
+    if i < n:
+        out[i] = a * x[i] + y[i]
+
+
+def _block_not_multiplied(a, x, y, out, n):
+    i = cuda.blockIdx.x + cuda.threadIdx.x
+    if i < n:
+        out[i] = a * x[i] + y[i]
+
+
+def _one_too_far(a, x, y, out, n):
+    i = cuda.grid(1)
+    if i <= n:
+        out[i] = a * x[i] + y[i]
+
+
+def _one_block_too_late(a, x, y, out, n):
+    i = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
+    if i < n:
+        out[i] = a * x[i] + y[i]
+
+
+def _last_one_left_out(a, x, y, out, n):
+    i = cuda.grid(1)
+    if i < n - 1:
+        out[i] = a * x[i] + y[i]
+
+
+@exercise("one-thread-each", answer=axpy, points=2, difficulty=2, minutes=5)
+class OneThreadEach(KernelExercise):
+    """One thread for each element
+
+    Write the kernel that computes `a * x + y`. Each thread fills one element of `out`. There may be
+    more threads than elements: those have nothing to do.
+
+    **Input:** a number `a`; `x`, `y` and `out`, tensors with `n` elements on the device; `n`.
+
+    **Output:** none. `out` is filled: element `i` becomes `a * x[i] + y[i]`.
+
+    ```python
+    x, y = tk.tensor([1.0, 2.0, 3.0]).cuda(), tk.tensor([10.0, 10.0, 10.0]).cuda()
+    out = tk.zeros(3).cuda()
+    axpy[2, 2](2, x, y, out, 3)      # 2 blocks of 2 threads: one of the four does nothing
+    out                              # tensor([12., 14., 16.], device='cuda:0')
+    ```
+    """
+
+    filled = 3
+    hints = (
+        "Which element is this thread's own? `cuda.grid(1)` is its number among all threads of the "
+        "launch.",
+        "`i = cuda.grid(1)`, then a guard, `if i < n:`, and in it one line that fills `out[i]`.",
+    )
+    usual_mistakes = {
+        "no guard": (
+            _no_guard,
+            _BEYOND,
+        ),
+        "every block alike": (
+            _every_block_alike,
+            "`threadIdx.x` counts within a block, so all blocks fill the same first elements. "
+            "`cuda.grid(1)` is `blockIdx.x * blockDim.x + threadIdx.x`.",
+        ),
+        "the block is not multiplied": (
+            _block_not_multiplied,
+            "Block 1 begins after all threads of block 0: `blockIdx.x` counts blocks, so multiply "
+            "it by `blockDim.x`, or take `cuda.grid(1)`.",
+        ),
+        "one too far": (
+            _one_too_far,
+            _BEYOND,
+        ),
+        "one block too late": (
+            _one_block_too_late,
+            "Blocks are counted from 0. Your block 0 fills the elements of block 1, and the first "
+            "ones stay as they were. Take `cuda.grid(1)`.",
+        ),
+        "the last one is left out": (
+            _last_one_left_out,
+            "The element `n - 1` stays as it was. The guard is `i < n`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, blocks: int, threads: int, label: str) -> Case:
+            x, y = floats(draw, n), floats(draw, n)
+            return case(blocks, threads, draw.integer(2, 9), x, y, unfilled(n), n, label=label)
+
+        yield some(8, 1, 8, "one block, a thread for each element")
+        yield some(8, 2, 4, "two blocks, a thread for each element")
+        yield some(7, 2, 4, "one thread too many")
+        yield some(10, 4, 4, "six threads too many")
+        yield some(33, 2, 32, "nearly a block too many")
+        yield some(2, 4, 2, "more blocks than are needed")
+        yield some(1, 3, 1, "one element (size 1)")
+        whole = tk.tensor(draw.integers(6, 1, 9))
+        yield case(2, 4, 3, whole, whole + 1, whole * 0, 6, label="whole numbers (int)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Each thread fills one element."""
+        blocks, threads, *_, n = args
+        return works_alone(counts, n, n_threads(blocks, threads))

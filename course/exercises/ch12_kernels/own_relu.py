@@ -1,0 +1,148 @@
+"""The exercise own-relu: a function that launches a kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.rules import LAUNCH, Rule
+from tensorkit import cuda
+
+
+def my_relu(x: tk.Tensor) -> tk.Tensor:
+    """The larger of 0 and each element of x, by a kernel of your own."""
+
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = max(x[i], 0.0)
+
+    out, n = tk.empty_like(x), x.numel()
+    if n > 0:
+        clamped[-(-n // 64), 64](x.reshape(-1), out.reshape(-1), n)
+    return out
+
+
+def _written_into_x(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, n):
+        i = cuda.grid(1)
+        if i < n:
+            x[i] = max(x[i], 0.0)
+
+    clamped[-(-max(x.numel(), 1) // 64), 64](x.reshape(-1), x.numel())
+    return x
+
+
+def _one_block(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = max(x[i], 0.0)
+
+    out = tk.zeros_like(x)
+    clamped[1, 8](x.reshape(-1), out.reshape(-1), x.numel())
+    return out
+
+
+def _absolute(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = abs(x[i])
+
+    out = tk.empty_like(x)
+    clamped[-(-max(x.numel(), 1) // 64), 64](x.reshape(-1), out.reshape(-1), x.numel())
+    return out
+
+
+def _flattened(x: tk.Tensor) -> tk.Tensor:
+    return my_relu(x).reshape(-1)
+
+
+@exercise("own-relu", answer=my_relu, difficulty=3, minutes=10, further=True)
+class OwnRelu(Exercise):
+    """A kernel of your own for tk.relu
+
+    Write `relu` as a function that launches a kernel: make the result, launch, return it. The
+    kernel may stand inside of the function. Below, the library is told to use it wherever `tk.relu`
+    is called on the device, and a network trains with it.
+
+    **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
+    elements. A launch has at least one block.
+
+    **Output:** a new tensor of its shape: the larger of 0 and each element.
+
+    ```python
+    my_relu(tk.tensor([[-1.0, 2.0]]).cuda())
+    # tensor([[0., 2.]], device='cuda:0')
+    ```
+    """
+
+    imports = KernelExercise.imports
+    rules = (
+        Rule(
+            "a function that launches a kernel",
+            "Compute the elements in a kernel of your own, and launch it: "
+            "`clamped[blocks, threads](...)`.",
+            needs=(LAUNCH,),
+        ),
+    )
+    hints = (
+        "A kernel indexes in one dimension or in two. `x.reshape(-1)` shows a contiguous tensor of "
+        "any shape as one row; what is written there is seen in the tensor.",
+        "`out = tk.empty_like(x)`, a launch with `-(-n // 64)` blocks of 64 threads on the two "
+        "`reshape(-1)`, `return out`. No blocks are needed where there are no elements.",
+    )
+    usual_mistakes = {
+        "written into x": (
+            _written_into_x,
+            "Your kernel writes into `x`, which still belongs to the caller. Make a new tensor: "
+            "`tk.empty_like(x)`.",
+        ),
+        "too few threads": (
+            _one_block,
+            "Only the first elements are computed: there are fewer threads than elements. Take "
+            "`-(-n // 64)` blocks of 64 threads.",
+        ),
+        "the absolute value": (
+            _absolute,
+            "Negative elements become 0, not positive: `max(x[i], 0.0)`.",
+        ),
+        "a flat result": (
+            _flattened,
+            "The result has the shape of `x`. Fill `out.reshape(-1)`, and return `out`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(*shape: int, label: str) -> Case:
+            values = draw.integers(math.prod(shape), -9, 9)
+            values[:2] = [-draw.integer(1, 9), -draw.integer(1, 9)]
+            return case(tk.tensor(values, dtype=tk.float32).reshape(shape), label=label)
+
+        yield some(2, 3, label="a matrix")
+        yield some(70, label="more than a block")
+        yield some(5, 30, label="a larger matrix")
+        yield some(2, 3, 4, label="three dimensions")
+        yield some(2, 1, label="one column (size 1)")
+        yield case(tk.zeros(0, 3), label="no rows (empty)", weight=0.25)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The result on the CPU, and what has become of the argument."""
+        with cuda.simulate():
+            x = args[0].cuda()
+            result = answer(x)
+            is_tensor = isinstance(result, tk.Tensor)
+            shown = result.cpu() if is_tensor else result
+            return {"the result": shown, "x afterwards": x.cpu()}
+
+    def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
+        return f"{self.name}({show(args[0])}.cuda())"

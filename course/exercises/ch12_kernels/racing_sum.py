@@ -1,0 +1,127 @@
+"""The exercise racing-sum: an atomic addition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+
+_THREE_STEPS = (
+    "Reading, adding and writing are three steps, with `+=` as well, and other threads come in "
+    "between. `cuda.atomic_add(out, 0, x[i])` is a single step."
+)
+
+
+@cuda.kernel
+def total(x, out, n):
+    """The sum of all elements, in out[0]."""
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic_add(out, 0, x[i])
+
+
+def _races(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        out[0] += x[i]
+
+
+def _barrier_inside(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.syncthreads()
+        cuda.atomic_add(out, 0, x[i])
+
+
+def _atomic_without_guard(x, out, n):
+    i = cuda.grid(1)
+    cuda.atomic_add(out, 0, x[i])
+
+
+def _assigned(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        out[0] = out[0] + x[i]
+
+
+def _adds_its_number(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic_add(out, 0, i)
+
+
+def _adds_one_place_each(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic_add(out, cuda.threadIdx.x, x[i])
+
+
+@exercise("racing-sum", answer=total, stub=_races, points=2, difficulty=3, minutes=4)
+class RacingSum(KernelExercise):
+    """A sum that races
+
+    The kernel below adds every element to `out[0]`. Launch it in a new cell, as in the example, and
+    read the error: two threads read the same old value, and one addition is lost. Repair it.
+
+    **Input:** `x` with `n` elements and `out` with at least one, on the device; `out` holds zeros.
+
+    **Output:** none. `out[0]` becomes the sum of all elements of `x`; the rest of `out` stays.
+
+    ```python
+    x, out = tk.tensor([1.0, 2.0, 3.0]).cuda(), tk.zeros(1).cuda()
+    total[1, 4](x, out, 3)
+    out                          # tensor([6.], device='cuda:0')
+    ```
+    """
+
+    filled = 1
+    hints = (
+        "`out[0] += x[i]` is three steps: read, add, write. Another thread may come in between.",
+        "`cuda.atomic_add(out, 0, value)` makes one step of the three.",
+    )
+    usual_mistakes = {
+        "still races": (
+            _races,
+            _THREE_STEPS,
+        ),
+        "still races, written out": (
+            _assigned,
+            _THREE_STEPS,
+        ),
+        "a barrier inside an if": (
+            _barrier_inside,
+            "Not all threads of a block reach this barrier. An atomic addition needs none: leave "
+            "`cuda.syncthreads()` out.",
+        ),
+        "the guard is gone": (
+            _atomic_without_guard,
+            "The threads beyond the end read outside of `x`. Keep the guard: `if i < n:`.",
+        ),
+        "adds its number": (
+            _adds_its_number,
+            "You add the number of the thread. Add its element: `x[i]`.",
+        ),
+        "not one place": (
+            _adds_one_place_each,
+            "Each thread adds to a place of its own. The sum belongs in `out[0]`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, blocks: int, threads: int, label: str, out: int = 1) -> Case:
+            x = floats(draw, n, low=13, high=19)  # no sum is that of the threads' numbers
+            return case(blocks, threads, x, tk.zeros(out), n, label=label)
+
+        yield some(3, 1, 4, "three elements, four threads", 4)
+        yield some(8, 1, 8, "one block", 8)
+        yield some(13, 4, 4, "four blocks", 4)
+        yield some(20, 1, 32, "a warp", 32)
+        yield some(5, 3, 2, "three blocks of two", 2)
+        yield some(40, 2, 32, "two warps", 32)
+        yield some(1, 1, 1, "one element (size 1)")
+        whole = tk.tensor(draw.integers(6, 3, 9), dtype=tk.int32)
+        out = tk.zeros(4, dtype=tk.int32)
+        yield case(2, 4, whole, out, 6, label="whole numbers (int)")

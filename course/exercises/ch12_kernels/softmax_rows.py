@@ -1,0 +1,224 @@
+"""The exercise softmax-rows: maximum, sum and division in one launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import ALONE, KernelExercise, unfilled
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+_USED_TWICE = (
+    "`part` is written and read by different threads in one phase. A barrier stands between a "
+    "write and the reads of others, and another one before `part` is used again."
+)
+
+
+@cuda.kernel
+def softmax(x, out, columns):
+    """Softmax of each row: a block of 4 threads for each."""
+    part = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(t, columns, 4):
+        largest = max(largest, x[row, j])
+    part[t] = largest
+    cuda.syncthreads()
+    for k in range(4):
+        largest = max(largest, part[k])
+    cuda.syncthreads()
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(x[row, j] - largest)
+    part[t] = own
+    cuda.syncthreads()
+    whole = 0.0
+    for k in range(4):
+        whole += part[k]
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / whole
+
+
+def _largest_not_taken_off(x, out, columns):
+    part = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(min(x[row, j], 88.0))
+    part[t] = own
+    cuda.syncthreads()
+    whole = 0.0
+    for k in range(4):
+        whole += part[k]
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(min(x[row, j], 88.0)) / whole
+
+
+def _own_sum_only(x, out, columns):
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(columns):
+        largest = max(largest, x[row, j])
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(x[row, j] - largest)
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / own
+
+
+def _no_barrier_for_the_sum(x, out, columns):
+    part = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(columns):
+        largest = max(largest, x[row, j])
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(x[row, j] - largest)
+    part[t] = own
+    whole = 0.0
+    for k in range(4):
+        whole += part[k]
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / whole
+
+
+def _written_over(x, out, columns):
+    part = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(t, columns, 4):
+        largest = max(largest, x[row, j])
+    part[t] = largest
+    cuda.syncthreads()
+    for k in range(4):
+        largest = max(largest, part[k])
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(x[row, j] - largest)
+    part[t] = own
+    cuda.syncthreads()
+    whole = 0.0
+    for k in range(4):
+        whole += part[k]
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / whole
+
+
+def _first_columns_only(x, out, columns):
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(columns):
+        largest = max(largest, x[row, j])
+    whole = 0.0
+    for j in range(columns):
+        whole += math.exp(x[row, j] - largest)
+    if t < columns:
+        out[row, t] = math.exp(x[row, t] - largest) / whole
+
+
+def _not_divided(x, out, columns):
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(columns):
+        largest = max(largest, x[row, j])
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest)
+
+
+@exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=7)
+class SoftmaxRows(KernelExercise):
+    """Softmax in one launch
+
+    Written in operations, softmax is five launches, and each goes through global memory: the
+    largest of each row, a difference, exp, a sum, a quotient. Write it as one kernel. A block takes
+    a row; its 4 threads share the columns: thread `t` takes `t`, `t + 4`, `t + 8`, ...
+
+    **Input:** `x` and `out` of shape `[rows, columns]` on the device; `columns`, at least 1. There
+    are `rows` blocks of 4 threads.
+
+    **Output:** none. `out` becomes the softmax of each row: `exp(x - largest)`, divided by the sum
+    of these. The largest element of the row is taken off so that nothing overflows.
+
+    ```python
+    x, out = tk.tensor([[1.0, 1.0], [0.0, 100.0]]).cuda(), tk.zeros(2, 2).cuda()
+    softmax[2, 4](x, out, 2)
+    out                          # about [[0.5, 0.5], [0, 1]]
+    ```
+    """
+
+    filled = 1
+    hints = (
+        "Begin simply: every thread finds the largest of its row in a loop over all columns, and "
+        "the sum as well, and then fills its own columns. No barrier is needed for that. The "
+        "largest so far begins with `x[row, 0]`.",
+        "To share the work: each thread finds the largest of its own columns, writes it to "
+        "`part[t]`, waits, and takes the largest of the four. The same for the sum.",
+        "`part` is used twice. Between the last read of the first time and the first write of the "
+        "second time all threads wait.",
+    )
+    usual_mistakes = {
+        "the largest is not taken off": (
+            _largest_not_taken_off,
+            "`exp` of a large number overflows. Take the largest element of the row off first: "
+            "`math.exp(x[row, j] - largest)`.",
+        ),
+        "the sum of its own columns": (
+            _own_sum_only,
+            "Each thread divides by the sum of its own columns. The sum of the whole row is in the "
+            "four parts together.",
+        ),
+        "reads before the barrier": (
+            _no_barrier_for_the_sum,
+            _USED_TWICE,
+        ),
+        "written over": (
+            _written_over,
+            _USED_TWICE,
+        ),
+        "four columns only": (
+            _first_columns_only,
+            "Only the first four columns are filled. A thread goes on in steps of 4: "
+            "`for j in range(t, columns, 4):`.",
+        ),
+        "not divided": (
+            _not_divided,
+            "These are the exponentials. Divide by their sum over the row.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(rows: int, columns: int, label: str, more: float = 0.0) -> Case:
+            values = [[it + more for it in draw.floats(columns, -2, 2)] for _ in range(rows)]
+            x = tk.tensor(values).reshape(rows, columns)
+            return case(rows, 4, x, unfilled(rows, columns), columns, label=label)
+
+        yield some(2, 6, "two rows of six")
+        yield some(1, 9, "one row")
+        yield some(3, 7, "large numbers", 100.0)
+        yield some(2, 5, "very large numbers", 1000.0)
+        yield some(2, 6, "numbers far below 0", -1000.0)
+        apart = tk.tensor(draw.floats(42, -2, 2)).reshape(6, 7)
+        apart[range(6), range(1, 7)] += 1000
+        yield case(6, 4, apart, unfilled(6, 7), 7, label="one large number in each row")
+        yield some(4, 8, "four rows of eight")
+        yield some(2, 13, "three or four columns for each thread")
+        yield some(3, 1, "one column (size 1)")
+        turned = tk.tensor([draw.floats(3, -2, 2) for _ in range(6)]).T
+        yield case(3, 4, turned, unfilled(3, 6), 6, label="a turned matrix (non-contiguous)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """The 4 threads of a block share the columns: not three of them are idle at each access."""
+        columns, accesses = args[-1], counts.loads + counts.stores
+        return ALONE if columns > 4 and counts.idle_threads > 2.5 * accesses else None

@@ -1,0 +1,233 @@
+"""The exercise tiled-matmul: a matrix product with tiles in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+
+@cuda.kernel
+def matmul(a, b, out, n):
+    """The product of two n x n matrices, tile by tile."""
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _matmul_program(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = ...  # row `row` of a, column tx of tile number `tile`
+        right[ty, tx] = ...  # row ty of tile number `tile`, column `column` of b
+        ...  # all 32 numbers are there before anybody reads them
+        for k in range(4):
+            value += ...  # a product of two numbers of the tiles
+        ...  # nobody writes the next tile before all have read this one
+    out[row, column] = value
+
+
+def _reads_before_the_barrier(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _writes_too_early(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+    out[row, column] = value
+
+
+def _always_the_first_tile(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for _ in range(n // 4):
+        left[ty, tx] = a[row, tx]
+        right[ty, tx] = b[ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _right_tile_turned(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[tx, k]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _element_by_element(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        value += left[ty, tx] * right[ty, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _without_tiles(a, b, out, n):
+    column, row = cuda.grid(2)
+    value = 0.0
+    for k in range(n):
+        value += a[row, k] * b[k, column]
+    out[row, column] = value
+
+
+@exercise(
+    "tiled-matmul",
+    answer=matmul,
+    stub=_matmul_program,
+    kind="complete",
+    points=3,
+    difficulty=5,
+    minutes=8,
+)
+class TiledMatmul(KernelExercise):
+    """A matrix product in tiles
+
+    Each block computes a square of 4 x 4 elements of `a @ b`. It brings a tile of `a` and one of
+    `b` into shared memory, adds the products of these, and goes on to the next pair. So each number
+    is read from global memory once for 4 threads. Fill the gaps.
+
+    **Input:** `a`, `b` and `out` of shape `[n, n]` on the device; `n`, a multiple of 4. A block has
+    `(4, 4)` threads, and there are `(n // 4, n // 4)` blocks.
+
+    **Output:** none. `out` becomes `a @ b`, and the check counts the reads of global memory, too.
+
+    ```python
+    a, out = tk.ones(4, 4).cuda(), tk.zeros(4, 4).cuda()
+    matmul[(1, 1), (4, 4)](a, a, out, 4)
+    out[0]                       # tensor([4., 4., 4., 4.], device='cuda:0')
+    ```
+    """
+
+    filled = 2
+    hints = (
+        "In tile number `tile` the columns of `a` begin at `4 * tile`, and so do the rows of `b`.",
+        "`a[row, 4 * tile + tx]` and `b[4 * tile + ty, column]`; the product is "
+        "`left[ty, k] * right[k, tx]`.",
+        "Both single gaps are barriers: `cuda.syncthreads()`. One is for the reads after it, one "
+        "for the writes of the next turn.",
+    )
+    usual_mistakes = {
+        "reads before the barrier": (
+            _reads_before_the_barrier,
+            "Threads read numbers of the tile that others have not brought yet. The first barrier "
+            "stands between bringing and reading.",
+        ),
+        "writes too early": (
+            _writes_too_early,
+            "A quick thread brings the next tile while others still read this one. A second "
+            "barrier stands at the end of the turn.",
+        ),
+        "always the first tile": (
+            _always_the_first_tile,
+            "Every turn brings the first tile again. The columns of `a` and the rows of `b` begin "
+            "at `4 * tile`.",
+        ),
+        "the right tile is turned": (
+            _right_tile_turned,
+            "`k` is the column in `left` and the row in `right`: `left[ty, k] * right[k, tx]`.",
+        ),
+        "element by element": (
+            _element_by_element,
+            "You multiply the tiles element by element. A matrix product adds over `k`: "
+            "`left[ty, k] * right[k, tx]`.",
+        ),
+        "without tiles": (
+            _without_tiles,
+            "The product is right, and each of its elements reads a row and a column from global "
+            "memory. Read them from the tiles, `left[ty, k] * right[k, tx]`, which the 16 threads "
+            "have brought together.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, a: tk.Tensor, b: tk.Tensor, label: str) -> Case:
+            return case((n // 4, n // 4), (4, 4), a, b, unfilled(n, n), n, label=label)
+
+        def matrix(n: int) -> tk.Tensor:
+            return floats(draw, n, n, low=1, high=5)
+
+        yield some(4, tk.ones(4, 4), tk.ones(4, 4), "one tile of ones")
+        yield some(8, matrix(8), tk.eye(8), "times the identity")
+        yield some(8, matrix(8), matrix(8), "four tiles")
+        yield some(12, matrix(12), matrix(12), "nine tiles")
+        yield some(8, matrix(8).T, matrix(8), "a turned matrix (non-contiguous)")
+        yield some(12, matrix(12), matrix(12).T, "the other one turned")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Each number is read from global memory once for 4 threads."""
+        n = args[-1]
+        least = n**3 // 2  # 2 numbers in each of n // 4 turns, for each element
+        if counts.loads <= least:
+            return None
+        return (
+            f"reads {counts.loads} numbers from global memory, where {least} are enough",
+            "read each number once for 4 threads, into `left` and `right`, and multiply these",
+        )

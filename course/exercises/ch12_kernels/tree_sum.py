@@ -1,0 +1,228 @@
+"""The exercise tree-sum: block sums in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.notebook.exercise import Case, Draw, case, exercise
+from tensorkit import cuda
+from tensorkit.cuda import Counts
+
+_ONE_PHASE = (
+    "A place of `part` is added to and read by another thread in one phase. Only the first `half` "
+    "threads add. At the end of a round all threads wait: in the loop, after the `if`."
+)
+
+
+@cuda.kernel
+def block_sums(x, out, n):
+    """The sum of each block's elements, in out[block], by a tree."""
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _tree_program(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    ...  # part[t]: the thread's own element, or 0.0 beyond the end
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if ...:  # which threads add in this round
+            part[t] += ...  # the number that lies half further
+        ...  # before the next round reads what was added
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _no_barrier_in_the_loop(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _barrier_within_the_if(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+            cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _nothing_beyond_the_end(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _all_threads_add(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < 8 - half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _the_same_elements_again(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    part[t] = 0.0
+    if t < n:
+        part[t] = x[t]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+@exercise(
+    "tree-sum",
+    answer=block_sums,
+    stub=_tree_program,
+    kind="complete",
+    points=3,
+    difficulty=4,
+    minutes=6,
+)
+class TreeSum(KernelExercise):
+    """A tree in shared memory
+
+    Atomic additions to one place wait for each other. Here each block of 8 threads adds its own
+    elements in shared memory, in three rounds: four threads add, then two, then one. Fill the gaps.
+
+    **Input:** `x` with `n` elements on the device; `out`, with an element for each block; `n`. A
+    block has 8 threads.
+
+    **Output:** none. `out[b]` becomes the sum of the elements `8 * b` to `8 * b + 7` of `x`, as far
+    as there are any.
+
+    ```python
+    x, out = tk.arange(10.0).cuda(), tk.zeros(2).cuda()
+    block_sums[2, 8](x, out, 10)
+    out                          # tensor([28., 17.], device='cuda:0')
+    ```
+    """
+
+    filled = 1
+    hints = (
+        "Every element of `part` is read in some round, so every thread writes its own one first: "
+        "`part[t] = 0.0`, and within the guard `part[t] = x[i]`.",
+        "In a round with `half = 4` the threads 0 to 3 add `part[t + 4]`: `if t < half:`.",
+        "A round reads what the round before has written. Between the two all threads wait: "
+        "`cuda.syncthreads()`, outside of the `if`.",
+    )
+    usual_mistakes = {
+        "no barrier in the loop": (
+            _no_barrier_in_the_loop,
+            _ONE_PHASE,
+        ),
+        "a barrier inside the if": (
+            _barrier_within_the_if,
+            "Only some threads come into the `if`, and a barrier is for all of the block. Move it "
+            "below the `if`, still in the loop.",
+        ),
+        "nothing beyond the end": (
+            _nothing_beyond_the_end,
+            "Threads beyond the end write nothing, and their places are read all the same. Write "
+            "`part[t] = 0.0` in every thread first.",
+        ),
+        "too many threads add": (
+            _all_threads_add,
+            _ONE_PHASE,
+        ),
+        "every block alike": (
+            _the_same_elements_again,
+            "Every block adds the first elements. The thread's own element is `x[i]` with "
+            "`i = cuda.grid(1)`; `t` is its place in `part`.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, label: str) -> Case:
+            blocks = -(-n // 8)
+            return case(blocks, 8, floats(draw, n), unfilled(blocks), n, label=label)
+
+        yield case(2, 8, tk.arange(10.0), unfilled(2), 10, label="ten elements, two blocks")
+        yield some(8, "one whole block")
+        yield some(24, "three whole blocks")
+        yield some(5, "a block that is not full")
+        yield some(19, "a last block that is not full")
+        yield some(33, "a last block with one element")
+        yield some(1, "one element (size 1)")
+        yield case(1, 8, tk.zeros(0), unfilled(1), 0, label="no elements (empty)", weight=0.25)
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Three rounds in each block, with a barrier between one and the next."""
+        blocks, *_ = args
+        if counts.barriers >= 3 * blocks:
+            return None
+        return (
+            f"has {counts.barriers // blocks} barriers in a block: its threads do not add in three "
+            "rounds",
+            "four threads add, then two, then one, with `cuda.syncthreads()` after each round",
+        )

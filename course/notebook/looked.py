@@ -1,0 +1,62 @@
+"""An answer as it is looked into: its syntax tree, and what it and a right one did."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from course.notebook.runner import Outcome
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A slip's name, and a sentence that says what the code does and what to write."""
+
+    name: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The tree of an answer, the parent of each node, the lines, what it and a right one did."""
+
+    tree: ast.AST
+    parents: dict[ast.AST, ast.AST]
+    lines: list[str]
+    mine: Outcome
+    right: Outcome
+
+    def nodes(self, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[Any]:
+        """The nodes of this kind in the order of the text."""
+        found = [node for node in ast.walk(self.tree) if isinstance(node, kind)]
+        return iter(sorted(found, key=lambda node: (getattr(node, "lineno", 0), -_length(node))))
+
+    def said(self, pattern: str) -> re.Match[str] | None:
+        """Where the class and message of the exception that the answer raised have this in them."""
+        error = self.mine.error
+        text = f"{type(error).__name__}: {self.mine.message[0]}"
+        return re.search(pattern, text) if error is not None else None
+
+    @property
+    def line(self) -> str:
+        """The line of the answer that raised; "" if that is not known."""
+        return self.mine.where.partition(": ")[2].strip()
+
+    def raised_in(self, node: ast.AST) -> bool:
+        """Whether this part of the code stands in the line that raised, if that is known."""
+        first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
+        return not self.line or self.line in [each.strip() for each in self.lines[first - 1 : last]]
+
+    def in_the_line(self, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> list[Any]:
+        """The nodes of this kind within the line that raised; none if that is not known."""
+        if not self.line:
+            return []
+        found = [node for node in self.nodes(kind) if self.raised_in(node)]
+        return [node for node in found if node.lineno == node.end_lineno]
+
+
+def _length(node: ast.AST) -> int:
+    return len(ast.dump(node))

@@ -1,0 +1,353 @@
+"""What an exception says about the answer that raised it, with what stands in its line.
+
+The row of the case shows the exception, and often a repair. The sentences here say what the line
+does; each is true of every exception that its pattern fits.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+from course.notebook.looked import Looked, Slip
+
+
+def causes(answer: Looked) -> Iterator[Slip]:
+    """The slips that the exception fits, the most special first."""
+    if answer.mine.error is None:
+        return
+    for pattern, name, words in _RAISED:
+        found = answer.said(pattern)
+        if found:
+            sentence = words(answer, found) if callable(words) else words
+            if sentence:
+                yield Slip(name, sentence)
+
+
+def _name(answer: Looked) -> str:
+    return type(answer.mine.error).__name__
+
+
+def _another_exception(answer: Looked, found: re.Match[str]) -> str:
+    observed = answer.right.value
+    asked = type(answer.right.error).__name__ if answer.right.ended == "raised" else ""
+    if isinstance(observed, dict):
+        asked = str(observed.get("raises", ""))
+    if not asked or asked == _name(answer):
+        return ""
+    return f"{asked} is expected in this case, and {_name(answer)} is raised."
+
+
+def _raises_itself(answer: Looked, found: re.Match[str]) -> str:
+    if answer.right.ended == "raised" or not answer.in_the_line(ast.Raise):
+        return ""
+    return (
+        f"`{answer.line}` is a line of your own, and this case has a result: look at the condition "
+        "that leads there."
+    )
+
+
+def _takes_one_number(answer: Looked, found: re.Match[str]) -> str:
+    for call in answer.in_the_line(ast.Call):
+        name = ast.unparse(call.func)
+        if name.endswith(".item") or name in ("float", "int") or name.startswith("math."):
+            return (
+                f"`{ast.unparse(call)}` takes a single number, and in this case there are several."
+            )
+    return ""
+
+
+def _not_recorded(answer: Looked, found: re.Match[str]) -> str:
+    sentence = "Nothing on the way to this result was recorded."
+    for call in answer.nodes(ast.Call):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if name in ("detach", "item", "tolist", "numpy", "no_grad"):
+            return f"{sentence} `{ast.unparse(call)}` takes it off the record."
+    if answer.said("RuntimeError|AutogradError") and not answer.line:
+        return f"{sentence} Does your answer note where its result comes from?"
+    return f"{sentence} Is there an input with `requires_grad=True`?"
+
+
+def _unpacked(answer: Looked, found: re.Match[str]) -> str:
+    count = re.search(r"expected (\d+)(?:, got (\d+))?", answer.mine.message[0])
+    if count is None:
+        return ""
+    names = "1 name" if count[1] == "1" else f"{count[1]} names"
+    return f"The line has {names} for {count[2] or 'more'} of what comes at a time."
+
+
+def _subscripts(answer: Looked) -> list[ast.Subscript]:
+    """The subscripts in the line that raised, those that are inside of another left out."""
+    found = answer.in_the_line(ast.Subscript)
+    return [node for node in found if not isinstance(answer.parents[node], ast.Subscript)]
+
+
+def _missing_key(answer: Looked, found: re.Match[str]) -> str:
+    asked = {ast.unparse(node) for node in _subscripts(answer)}
+    key = answer.mine.message[0]
+    if "<function" in key:
+        return "The key is a function, and names are the keys here: `func.__name__` is its name."
+    if len(asked) != 1:
+        return ""
+    return (
+        f"`{asked.pop()}` asks for the key {key}, which the dictionary does not have in this case."
+    )
+
+
+def _outside(answer: Looked, found: re.Match[str]) -> str:
+    nodes = _subscripts(answer)
+    fixed = [node for node in nodes if isinstance(node.slice, ast.Constant)]
+    asked = {ast.unparse(node) for node in fixed or nodes}
+    if fixed:
+        are, text = "are" if len(asked) == 1 else "may be", ast.unparse(fixed[0])
+        return f"`{text}` asks for a fixed entry, and in this case there {are} fewer."
+    if len(asked) == 1:
+        return f"`{asked.pop()}` asks for an entry that is not there in this case."
+    return ""
+
+
+def _dimension_gone(answer: Looked, found: re.Match[str]) -> str:
+    for call in answer.in_the_line(ast.Call):
+        options = {keyword.arg for keyword in call.keywords}
+        if "dim" in options and "keepdim" not in options:
+            return (
+                f"`{ast.unparse(call)}` removes its dimension, and those behind it move up: in "
+                "this case the number asked for is no longer there. `keepdim=True` keeps it."
+            )
+    return ""
+
+
+def _no_dimensions(answer: Looked, found: re.Match[str]) -> str:
+    if "[:]" not in answer.line:
+        return ""
+    return "An array without dimensions has no `[:]`. `[...]` writes into an array of any shape."
+
+
+def _zero(answer: Looked, found: re.Match[str]) -> str:
+    divisions = (ast.Div, ast.FloorDiv, ast.Mod)
+    nodes = [node for node in answer.in_the_line(ast.BinOp) if isinstance(node.op, divisions)]
+    divisors = {ast.unparse(node.right) for node in nodes}
+    if len(divisors) != 1:
+        return ""
+    return f"`{divisors.pop()}` is 0 in this case, and nothing can be divided by 0."
+
+
+def _no_order(answer: Looked, found: re.Match[str]) -> str:
+    for call in answer.in_the_line(ast.Call):
+        if isinstance(call.func, ast.Name) and call.func.id in ("max", "min", "sorted"):
+            return (
+                f"`{ast.unparse(call)}` compares the objects themselves, which have no order. "
+                "`key=` takes a function that gives the number to compare."
+            )
+    return ""
+
+
+def _no_attribute(answer: Looked, found: re.Match[str]) -> str:
+    name = found[1]
+    for method in answer.nodes(ast.FunctionDef):
+        local = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
+        if any(node.id == name and isinstance(node.ctx, ast.Store) for node in local):
+            return (
+                f"`{name}` is a local name in `{method.name}`, and gone when that ends. "
+                f"`self.{name}` belongs to the object."
+            )
+    made = {node.name for node in answer.nodes(ast.FunctionDef)}
+    made |= {node.attr for node in answer.nodes(ast.Attribute)}
+    if name not in made and any(answer.nodes(ast.ClassDef)):
+        return f"Your class makes no `{name}`, which the case asks for."
+    return ""
+
+
+def _local_elsewhere(answer: Looked, found: re.Match[str]) -> str:
+    name = found[1]
+    for function in answer.nodes(ast.FunctionDef):
+        stored = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        is_made = any(node.id == name and isinstance(node.ctx, ast.Store) for node in stored)
+        arguments = function.args.args
+        if is_made and arguments and arguments[0].arg == "self":
+            return (
+                f"`{name}` is a local name of `{function.name}`, and gone when that ends. "
+                f"`self.{name}` is there in every method."
+            )
+    return ""
+
+
+def _without_a_star(answer: Looked, found: re.Match[str]) -> str:
+    for call in answer.in_the_line(ast.Call):
+        names = [each.id for each in call.args if isinstance(each, ast.Name)]
+        if "kwargs" in names or (names and "save_for_backward" in ast.unparse(call.func)):
+            stars = ", ".join("**" * (n == "kwargs") or "*" for n in names)
+            with_stars = ", ".join(("**" if n == "kwargs" else "*") + n for n in names)
+            many = "A star takes" if stars == "*" else "Stars take"
+            return (
+                f"`{ast.unparse(call)}` hands the tuple on as one argument. {many} it apart: "
+                f"`{ast.unparse(call.func)}({with_stars})`."
+            )
+    return ""
+
+
+def _no_blocks(answer: Looked, found: re.Match[str]) -> str:
+    if "//" not in answer.line or "-(-" in answer.line:
+        return ""
+    return "`//` rounds down, here to 0 blocks. `-(-n // 32)` rounds up."
+
+
+def _race(answer: Looked, found: re.Match[str]) -> str:
+    who, place = found[1], found[2]
+    why = "no barrier holds between blocks" if who == "blocks" else "no barrier is in between"
+    return (
+        f"Two {who} touch `{place}`, one of them writes, and {why}: the result depends on who is "
+        "first."
+    )
+
+
+_Words = str | Callable[[Looked, re.Match[str]], str]
+
+_RAISED: tuple[tuple[str, str, _Words], ...] = (
+    ("", "another exception", _another_exception),
+    ("", "raises where there is a result", _raises_itself),
+    ("converted to Scalar|converted to Python scalars", "one number of several", _takes_one_number),
+    (
+        "'tuple' object does not support item assignment",
+        "a tuple is written to",
+        (
+            "A tuple cannot be written to. Write into `list(...)` of it; `tuple(...)` makes a "
+            "tuple of the result."
+        ),
+    ),
+    (
+        r"([\w.]+) is not part of",
+        "a name that is not there",
+        lambda answer, found: f"`{found[1]}` is not part of tensorkit: this needs another way.",
+    ),
+    (
+        "can be implicitly created only for scalar",
+        "backward of several numbers",
+        (
+            "Backward begins at one number, and this is a tensor of several. Add them up first, or "
+            "take their mean."
+        ),
+    ),
+    ("does not require grad", "nothing was recorded", _not_recorded),
+    (
+        "leaf Variable",
+        "a leaf is written to",
+        (
+            "A leaf that requires grad is written to while operations are recorded. Within "
+            "`tk.no_grad()` it may be."
+        ),
+    ),
+    (
+        "result type .* can't be cast",
+        "fractions into whole numbers",
+        (
+            "An in-place operation keeps the dtype of the tensor that it writes to, and this dtype "
+            "cannot hold the result."
+        ),
+    ),
+    (
+        "view size is not compatible",
+        "a view that does not fit",
+        (
+            "`view` makes no copy, and the strides of this tensor do not allow the new shape. "
+            "`reshape` copies where it must."
+        ),
+    ),
+    (
+        "size of tensor a",
+        "shapes that do not fit",
+        (
+            "Two shapes do not fit in this line. Lined up at the right, two sizes must be equal, "
+            "or one of them 1."
+        ),
+    ),
+    (
+        "shapes cannot be multiplied",
+        "shapes that do not fit",
+        "In this product the first matrix needs as many columns as the second one has rows.",
+    ),
+    (
+        r"shape '(.*)' is invalid for input of size (\d+)",
+        "a shape for other elements",
+        lambda answer, found: (
+            f"A new shape keeps every element, and in this case {found[2]} of them cannot have the "
+            f"shape {found[1]}."
+        ),
+    ),
+    (
+        "can't multiply sequence|can only concatenate (tuple|list)|operand type.*'(tuple|list)'",
+        "computing with lists",
+        (
+            "A list or a tuple stands here where a number should be. They do not compute element "
+            "by element; a tensor does."
+        ),
+    ),
+    ("values to unpack", "values to unpack", _unpacked),
+    (
+        r"NotAllowed: (\S+) is what you are asked to write",
+        "a call that is switched off",
+        lambda answer, found: (
+            f"`{found[1]}` does what this exercise asks you to write, and is switched off here."
+        ),
+    ),
+    ("^KeyError", "a missing key", _missing_key),
+    ("Dimension out of range", "a dimension that is gone", _dimension_gone),
+    ("too many indices for array: array is 0-d", "a slice of a single number", _no_dimensions),
+    ("^Index.*out of (range|bounds)", "an index outside", _outside),
+    (
+        "step must be nonzero",
+        "steps of 0",
+        "`arange` cannot go in steps of 0, and in this case the step is 0.",
+    ),
+    ("^ZeroDivisionError", "a division by 0", _zero),
+    ("not supported between instances", "objects without an order", _no_order),
+    (
+        r"missing \d+ required positional argument",
+        "an argument without a default",
+        (
+            "A call leaves an argument out, and the `def` line gives no value for it. One with a "
+            "default, `name=value`, may be left out."
+        ),
+    ),
+    (r"has no attribute '(\w+)'", "an attribute that is missing", _no_attribute),
+    (r"name '(\w+)' is not defined", "a local name", _local_elsewhere),
+    ("must be Tensor, not tuple|can only save variables", "a star is missing", _without_a_star),
+    (
+        "could not infer output dtype",
+        "a mean of whole numbers",
+        "`mean` gives fractions, and this dtype has none.",
+    ),
+    (
+        "out of bounds for storage",
+        "beyond the storage",
+        "A view of these sizes and strides reaches beyond the end of the storage.",
+    ),
+    (
+        "only change requires_grad flags of leaf",
+        "a computed tensor",
+        (
+            "`requires_grad` can be set on leaves alone, and this tensor was computed. `.detach()` "
+            "gives one without a history."
+        ),
+    ),
+    ("cannot be launched", "no blocks", _no_blocks),
+    (r"races: two (\w+) touch (.+), and one", "a race", _race),
+    (
+        r"reaches (.+), which is outside of (\w+)",
+        "a thread outside",
+        lambda answer, found: (
+            f"A thread reaches `{found[1]}`, and `{found[2]}` has no such element. Which threads "
+            "should do this line?"
+        ),
+    ),
+    (
+        r"(\w+) is indexed in (\d) dimensions, and it has (\d)",
+        "too few indices",
+        lambda answer, found: (
+            f"`{found[1]}` has {found[3]} dimensions, and a kernel reads one number at a time: it "
+            f"takes {found[3]} indices."
+        ),
+    ),
+)
+"""Pattern of the exception's class and message, name, and a sentence, or what makes one."""

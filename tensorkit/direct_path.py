@@ -1,0 +1,46 @@
+"""The direct path of a call: whether it is open, and how it runs a function.
+
+``tensorkit.dispatch`` has the code of the path itself. A call takes the arrays of its arguments,
+computes by ``run``, and wraps the result. While every operation must be seen (inference mode, a
+recording of origins, an override, a ``DispatchMode``), the path is closed in all threads: ``run``
+raises ``NotDirect``, and calls go through the layers of ``tensorkit.dispatch_layers``.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from tensorkit.errstate import quiet_context
+
+
+class NotDirect(Exception):
+    """A call is not for the direct path; the layers compute it, or refuse it in words."""
+
+
+def _refuse(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
+    raise NotDirect
+
+
+# ``run(function, *args)`` calls a function with NumPy's warnings off. A context cannot be entered
+# twice: RuntimeError while another thread is inside, or the operation that this one interrupts.
+run: Callable[..., Any] = quiet_context.run
+is_open = True
+_lock, _n_closed = threading.Lock(), 0
+
+
+def close() -> None:
+    """Send the calls of every thread through the layers, until ``reopen``."""
+    _change(1)
+
+
+def reopen() -> None:
+    """Undo one ``close``; the path is open when all are undone."""
+    _change(-1)
+
+
+def _change(n_closed: int) -> None:
+    global run, is_open, _n_closed
+    with _lock:
+        _n_closed += n_closed
+        is_open = not _n_closed
+        run = quiet_context.run if is_open else _refuse
