@@ -30,7 +30,7 @@ from course.shared.errors import TimeLimit
 from tensorkit import errors as tk_errors
 from tensorkit.cuda import note, unrecorded
 
-MOST_RECEIVED = 128 << 20
+MOST_RECEIVED, MOST_RECORDS = 128 << 20, 10_000
 LONGEST_LOOK = 3.0
 """Seconds that looking at what came back may take on this side."""
 LONGEST_SOURCE = 100_000
@@ -112,13 +112,17 @@ class Caller:
             raise self._time_is_up()
         try:
             value, error = self._returned(reply, blocks, encoder)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+            records = [
+                (str(kind), direction and str(direction), int(size))
+                for kind, direction, size in reply.get("ledger", [])[:MOST_RECORDS]
+            ]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             raise WireError("A reply is damaged.") from problem
         if error is not None:
             raise error
         if self.probes and encoder.owners:
             self._try_out(encoder.owners, value)
-        return value, _records(reply.get("ledger", []))
+        return value, records
 
     def _time_is_up(self) -> TimeLimitThere:
         self.session.warm.time_limits += 1
@@ -325,18 +329,6 @@ def _texts(values: Any) -> list[str]:
     """The first texts of what should be a list of them."""
     found = values[:20] if type(values) is list else []
     return [text[:500] for text in found if type(text) is str]
-
-
-def _records(ledger: Any) -> list[tuple[str, str | None, int]]:
-    """What the answer asked of a CUDA device, as its own process saw it."""
-    try:
-        found = [
-            (str(kind), direction and str(direction), int(size))
-            for kind, direction, size in ledger[:10_000]
-        ]
-    except (TypeError, ValueError) as problem:
-        raise WireError("A ledger is damaged.") from problem
-    return found
 
 
 def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:
