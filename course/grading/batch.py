@@ -78,7 +78,7 @@ def profile_for(*, unsafe: bool = False) -> str:
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
-    sound = [folder for folder in folders(root, chapter) if why_not(folder, chapter) is None]
+    sound = [folder for folder in folders(root, chapter) if why_left_out(folder, chapter) is None]
     found = [(path.name, path / chapter) for path in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
@@ -104,7 +104,7 @@ def _is_there(folder: Path) -> bool:
         return True
 
 
-def why_not(folder: Path, chapter: str) -> str | None:
+def why_left_out(folder: Path, chapter: str) -> str | None:
     """Why a learner's folder is left out; None if it is not."""
     if folder.is_symlink():
         return "it is a link"
@@ -135,7 +135,7 @@ def _others(folder: Path, chapter: str) -> list[int]:
 
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission, and each file beside them, that is not graded."""
-    found = [(folder, why_not(folder, chapter)) for folder in folders(root, chapter)]
+    found = [(folder, why_left_out(folder, chapter)) for folder in folders(root, chapter)]
     place = f"it belongs into course/submitted/LEARNER/{chapter}/"
     found += [(file, place) for file in _misplaced(root / "course" / "submitted", chapter)]
     return [f"{ascii(path.name)[:150]} is not graded: {why}." for path, why in found if why]

@@ -50,7 +50,7 @@ class GradedNotebook(NotebookExporter):
         return page.read_text(encoding="utf-8"), resources
 
 
-def before(assignment: str, student: str, notebooks: list[str]) -> None:
+def prepare_folders(assignment: str, student: str, notebooks: list[str]) -> None:
     """What nbgrader sees of a submission: no links, and a notebook under the chapter's name."""
     without_links(assignment, student, notebooks)
     folders = {Path(notebook).parent for notebook in notebooks}

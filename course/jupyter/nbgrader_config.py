@@ -42,7 +42,7 @@ if importlib.util.find_spec("course.grading") is not None:
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = []
     c.Autograde.exporter_class = "course.grading.nbgrader_way.GradedNotebook"
-    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.before"
+    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.prepare_folders"
     c.ExportApp.plugin_class = "course.grading.export.CsvExport"
     c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
     c.ExchangeFactory.release_feedback = "course.grading.nbgrader_way.ReleaseFeedback"
