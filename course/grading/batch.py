@@ -295,7 +295,7 @@ class ResultSink:
                     self.writer.apply(result)
         except CourseError as problem:
             result = replace(result, status="ungraded", sentence=str(problem))
-        result = replace(result, notebook={}, page="")  # thousands of them are kept
+        result = replace(result, cells=[], page="")  # thousands of them are kept
         if result.status == "ungraded":
             self.faults.append(result)
             return False

@@ -72,12 +72,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
         exercises=graded,
         repaired=(*submission.repaired, *repaired.notes),
         troubles=tuple(runner.troubles),
-        notebook={
-            "cells": runner.cells,
-            "metadata": source.released["metadata"],
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        },
+        cells=runner.cells,
         timings={"total": time.perf_counter() - begun, "cpu": runner.cpu},
     )
 

@@ -23,7 +23,7 @@
       "repaired": ["..."],         what intake mended, a sentence each
       "troubles": ["..."],         cells that looped or ended the process, a sentence each
       "autograded": "91d0...",     SHA-256 of the notebook that Formgrader and feedback show
-      "notebook": {"cells": [...], ...}             as executed; its code is as it was written
+      "cells": [...]               of the notebook as executed; its code is as it was written
     }
 
 The same submission gives the same bytes. What differs from run to run, the seconds that each step
@@ -72,7 +72,7 @@ class Result:
     exercises: tuple[Graded, ...] = ()
     repaired: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
-    notebook: Mapping[str, Any] = field(default_factory=dict)
+    cells: list[dict[str, Any]] = field(default_factory=list)
     timings: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Seconds in all, and those of CPU that the learner's cells took; not part of the JSON."""
     page: str = field(default="", repr=False, compare=False)

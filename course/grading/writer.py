@@ -128,7 +128,7 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        cells = {matching.grade_id(cell): cell for cell in result.notebook.get("cells", [])}
+        cells = {matching.grade_id(cell): cell for cell in result.cells}
         points = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
         graded, commented = entries.graded.values(), entries.commented.values()
@@ -174,7 +174,7 @@ def notebook(result: Result, source: Source) -> dict[str, Any]:
     """The autograded notebook: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
-    cells = result.notebook.get("cells", []) if is_graded else source.released["cells"]
+    cells = result.cells if is_graded else source.released["cells"]
     room = clean.Room()
     cells = [_written(cell, source, graded, room) for cell in cells]
     note = _note(result)

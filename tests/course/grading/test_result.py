@@ -17,7 +17,7 @@ RESULT = Result(
     submission="ab",
     exercises=(Graded("check-sample", REPORT),),
     repaired=("The cell was moved.",),
-    notebook={"cells": []},
+    cells=[{"id": "a", "source": "1"}],
     timings={"cells": 0.25},
 )
 
