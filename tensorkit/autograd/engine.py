@@ -388,16 +388,19 @@ _ndarray = np.ndarray
 
 def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
     """The nodes from which an edge in ``wanted`` can be reached, itself not counted."""
-    reached = {edge: None for edge in roots if edge.__class__ is Node}
-    waiting = list(reached)
+    waiting = [edge for edge in dict.fromkeys(roots) if edge.__class__ is Node]
+    reached = set(waiting)
     for node in waiting:  # grows while it is read
-        new = [edge for edge in node.edges if edge.__class__ is Node and edge not in reached]
-        reached.update(dict.fromkeys(new))
-        waiting += dict.fromkeys(new)
+        for edge in node.edges:
+            if edge.__class__ is Node and edge not in reached:
+                reached.add(edge)
+                waiting.append(edge)
     leading: set[Any] = set()
+    ends = set(wanted)
     for node in sorted(reached, key=attrgetter("order")):
-        if any(edge in wanted or edge in leading for edge in node.edges if edge is not None):
+        if not ends.isdisjoint(node.edges):
             leading.add(node)
+            ends.add(node)
     return leading
 
 
