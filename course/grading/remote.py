@@ -384,10 +384,7 @@ def _rebuilt(coded: Message) -> BaseException:
     if issubclass(kind, BaseExceptionGroup):  # made of others, which stayed over there
         kind = type(name, (Exception,), {})
     error: BaseException = kind.__new__(kind, text)
-    first, *rest = text.splitlines() or [""]
-    second = " ".join(filter(None, (line.strip() for line in rest)))
-    message = compare.cut(first.strip(), compare.SHOWN), compare.cut(second, compare.SHOWN)
-    error.__dict__["_words"] = message, _sound_text(coded, "where")
+    error.__dict__["_words"] = compare.first_and_rest(text), _sound_text(coded, "where")
     return error
 
 
