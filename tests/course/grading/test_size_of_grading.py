@@ -10,7 +10,7 @@ _spec.loader.exec_module(size)
 
 APART = ("export.py", "comments.py", "watch.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3516, "sandbox": 1329, "apart": 387, "matching": 283}
+MOST = {"grading": 3552, "sandbox": 1329, "apart": 387, "matching": 283}
 LONGEST = 400
 """Lines of one file."""
 
