@@ -133,21 +133,21 @@ class Log:
         self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        all_of_it = [it for found in self._touched.values() for it in found.values()]
-        read = [it.host for it in {it.memory for it in all_of_it if it.kind != STORE}]
-        written = [it.host for it in {it.memory for it in all_of_it if it.kind != LOAD}]
-        pieces = sum(-(-it.nbytes // PIECE) for it in read + written)
-        self.least = Counts(sum(it.size for it in read), sum(it.size for it in written), pieces)
+        accesses = [each for found in self._touched.values() for each in found.values()]
+        read = [x.host for x in {each.memory for each in accesses if each.kind != STORE}]
+        written = [x.host for x in {each.memory for each in accesses if each.kind != LOAD}]
+        pieces = sum(-(-x.nbytes // PIECE) for x in read + written)
+        self.least = Counts(sum(x.size for x in read), sum(x.size for x in written), pieces)
 
     def _count(self, warp: int, turn: int, accesses: list[Access]) -> Together:
         """Count what the threads of a warp access together."""
         n, memory, kind = len(accesses), accesses[0].memory, accesses[0].kind
         if memory.is_shared:
-            words = {it.address // WORD for it in accesses}
+            words = {each.address // WORD for each in accesses}
             asked = max(Counter(word % BANKS for word in words).values())
             found = {"bank_conflicts": asked - 1}
         else:
-            asked = len({it.address // PIECE for it in accesses})
+            asked = len({each.address // PIECE for each in accesses})
             found = {"loads": n * (kind != STORE), "stores": n * (kind != LOAD)}
             found["transactions"] = asked
         idle = min(WARP, self.n_threads - warp * WARP) - n
@@ -159,13 +159,16 @@ class Log:
     def _check_races(self, elements: dict[int, list[Access]], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
         for _, accesses in sorted(elements.items()):
-            kinds = {it.kind for it in accesses}
-            if len({getattr(it, who) for it in accesses}) > 1 and kinds not in ({LOAD}, {ATOMIC}):
+            kinds = {each.kind for each in accesses}
+            if len({getattr(each, who) for each in accesses}) > 1 and kinds not in (
+                {LOAD},
+                {ATOMIC},
+            ):
                 self._refuse_race(accesses, who)
 
     def _refuse_race(self, accesses: list[Access], who: str) -> NoReturn:
         # the write of the lowest one, and the lowest other one: in whatever order they ran
-        ordered = sorted(accesses, key=lambda it: (it.kind == LOAD, it.block, it.thread))
+        ordered = sorted(accesses, key=lambda each: (each.kind == LOAD, each.block, each.thread))
         one, other = next(
             (a, b)
             for a, b in itertools.permutations(ordered, 2)
@@ -177,30 +180,30 @@ class Log:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
         self.refuse(
             f"races: two {who}s touch {one.text}, and one of them writes",
-            [(it.line, it.block, it.thread, f"{it.kind} it") for it in (one, other)],
+            [(each.line, each.block, each.thread, f"{each.kind} it") for each in (one, other)],
             ", with no barrier between: the result depends on who is first",
             repair=repair,
             element=one.element,
         )
 
-    def refuse_outside(self, it: Access) -> NoReturn:
+    def refuse_outside(self, access: Access) -> NoReturn:
         """KernelError for an index outside of its array."""
-        name, sizes = it.memory.name, " x ".join(map(str, it.memory.host.shape))
+        name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
         self.refuse(
-            f"reaches {it.text}, which is outside of {name}",
-            [(it.line, it.block, it.thread, "was there")],
+            f"reaches {access.text}, which is outside of {name}",
+            [(access.line, access.block, access.thread, "was there")],
             f"; {name} has {sizes} elements, and none is counted from the end",
             repair="a guard around the line: if i < n:",
-            element=it.element,
+            element=access.element,
         )
 
-    def _refuse_unwritten(self, it: Access) -> NoReturn:
+    def _refuse_unwritten(self, access: Access) -> NoReturn:
         self.refuse(
-            f"reads {it.text} before any thread has written it",
-            [(it.line, it.block, it.thread, "was there")],
+            f"reads {access.text} before any thread has written it",
+            [(access.line, access.block, access.thread, "was there")],
             ". Shared memory begins with no meaning, in each block anew",
-            repair=f"{it.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
-            element=it.element,
+            repair=f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
+            element=access.element,
         )
 
     def refuse(
