@@ -4,9 +4,9 @@
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
 
-The core, in an order in which a file needs only those above it. The minutes are its code lines by
-25: a little more than two hours. Files marked with * do not belong to the core: read what is named
-here. Whoever prefers to begin at the top reads ``add`` and ``dispatch.op`` first.
+The core, in an order in which a file imports only those above it. A minute is 25 code lines; all
+together take less than three hours. Of files marked with * read what is named here. To begin at the
+top, read ``add`` in ops.arithmetic and ``op`` in dispatch first.
 
     errors, errstate                     the words of errors; NumPy without its warnings      (3)
     direct_path, overrides, call_stack   the switch of the direct path, and what closes it    (3)

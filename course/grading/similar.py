@@ -1,16 +1,17 @@
 """Answers that are alike: a hint to look, never a verdict.
 
-The measure: an answer's program becomes a row of tokens in which comments, layout and docstrings
-are gone and every name that the answer itself binds is the same sign, so that renaming changes
-nothing. Its *shingles* are the runs of `LENGTH` tokens. Two kinds of shingles say nothing and are
-left out: those of the code that belongs to the exercise (`given_code`), and those that occur in
-many different rows. Of the others, the rare ones, the share that two answers have in common is
-their likeness. Answers with few rare shingles are not compared: there are few ways to write three
-lines.
+The measure: an answer's program becomes a row of tokens without comments, layout and docstrings.
+Every name that the answer itself binds becomes the same sign, so that renaming changes nothing. Its
+*shingles* are the runs of `LENGTH` tokens. Code that belongs to the exercise (`given_code`) says
+nothing, and its shingles are left out. So are those that many others have: many learners think of
+them by themselves. Who has a *near* answer does not count among these others, because the many
+copies of one unusual answer do not make that answer usual. Of the shingles that are left, the rare
+ones, the share that two answers have in common is their likeness.
 
-Answers with the same row count once where shingles are counted: twenty renamed copies of one
-unusual answer do not make it usual. What many learners think of by themselves is usual, because
-each writes it a little otherwise.
+Two learners who never met write the same short program, such as two loops and a sum. So an answer
+with few rare shingles is like another only if the names are equal too, and with very few like none.
+`LEAST` and `ALIKE` were chosen so that no two of the right answers in `tests/course/answers/` are a
+pair: beginners typed those independently.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import re
 import textwrap
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -32,15 +33,20 @@ import tensorkit
 from course.notebook.exercise import Exercise
 
 LENGTH = 6
-COMMON, CROWD = 0.1, 50
-"""What more than this share of the different rows have (and more than two), or this many, is
-common."""
-LEAST, ALIKE = 24, 0.6
-"""Rare shingles that an answer must have to be compared, and the likeness from which on."""
+COMMON = 0.1
+"""A shingle that more than this share of the others have, and more than two of them, is common."""
+LEAST, ALIKE = 60, 0.5
+"""Rare shingles that one of two alike answers has at least, and the likeness from which on."""
+USUAL = 1 / 3
+"""An answer that is near those of more than this share of the class, and of more than `FEW`
+learners, is the usual one, which has no rare shingles."""
+FEW = 5
 MOST = 20_000
 """Characters of one answer that are read."""
 
 Shingle = tuple[str, ...]
+Answer = frozenset[Shingle]
+"""An answer as what is compared: its shingles without those that say nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,12 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
     >>> shingles("def f(a, b):\\n  return a + b * 2") == shingles("def f(x, y): return x+y*2  # !")
     True
     """
-    row = _row(source, bound)
+    try:
+        tree = ast.parse(source[:MOST])
+        text = ast.unparse(_OneName(_bound(tree) | bound).visit(tree))  # one text for every layout
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    row = tuple(_tokens(text))
     return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1))
 
 
@@ -86,18 +97,6 @@ def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shi
     return frozenset().union(*programs, *(shingles(text.strip(), own) for text in fragments))
 
 
-@lru_cache(100_000)
-def _row(source: str, bound: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """The tokens of a program, its own names replaced; none for a text that is no program."""
-    try:
-        tree = ast.parse(source[:MOST])
-        text = ast.unparse(tree)  # the same text for every layout
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    names = _bound(tree) | bound
-    return tuple("name" if token in names else token for token in _tokens(text))
-
-
 def _tokens(source: str) -> list[str]:
     """The tokens of a program without comments, layout and docstrings."""
     found = tokenize.generate_tokens(io.StringIO(source).readline)
@@ -117,7 +116,7 @@ def _bound(tree: ast.Module) -> set[str]:
     """The names that a program gives to its own functions, variables and arguments."""
     names: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler) and node.name:
             names.add(node.name)
         elif isinstance(node, ast.arg):
             names.add(node.arg)
@@ -128,41 +127,104 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
+class _OneName(ast.NodeTransformer):
+    """Gives some names of a program the same sign; attributes and keywords stay as they are."""
+
+    def __init__(self, names: Set[str]) -> None:
+        self._names = names
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        for field in ("id", "arg", "name", "asname"):
+            if not isinstance(node, ast.keyword) and getattr(node, field, None) in self._names:
+                setattr(node, field, "name")
+        return super().generic_visit(node)
+
+
 def pairs(
     exercise: str, answers: Mapping[str, str], given: Set[Shingle] = frozenset()
 ) -> Iterator[Pair]:
     """The pairs of alike answers to one exercise, by learner; the most alike first.
 
-    Of the learners whose answers have the same row of tokens each makes a pair with the first.
+    Of the learners with the same shingles each makes a pair with the first. Answers with half as
+    many rare shingles as others need make a pair where their names are equal too.
 
     given: the shingles that say nothing, of `given_code`.
     """
-    learners: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    unusual: dict[str, frozenset[Shingle]] = {}  # by the first learner with an answer
+    learners: dict[Answer, list[str]] = defaultdict(list)
     for who, text in answers.items():
-        equal = learners[_row(text)]
-        equal.append(who)
-        if len(equal) == 1:
-            unusual[who] = shingles(text) - given
-    counted = Counter(shingle for found in unusual.values() for shingle in found)
-    most = max(2, min(COMMON * len(unusual), CROWD))
-    rare = {
-        who: {shingle for shingle in found if counted[shingle] <= most}
-        for who, found in unusual.items()
-    }
-    rare = {who: found for who, found in rare.items() if len(found) >= LEAST}
-    for first, *others in learners.values():
-        if first in rare:
-            yield from (Pair(exercise, first, other, 1.0, len(rare[first])) for other in others)
-    holders: dict[Shingle, list[str]] = defaultdict(list)
-    for who, found in rare.items():
-        for shingle in found:
-            holders[shingle].append(who)
-    shared = Counter(pair for whos in holders.values() for pair in combinations(sorted(whos), 2))
-    for (one, other), number in shared.most_common():
-        likeness = number / len(rare[one] | rare[other])
-        if likeness >= ALIKE:
-            yield Pair(exercise, one, other, likeness, number)
+        learners[shingles(text) - given].append(who)
+    numbers = {unusual: len(whos) for unusual, whos in learners.items()}
+    near = _near([unusual for unusual in numbers if len(unusual) >= ALIKE * LEAST])
+    rare = _rare(near, numbers)
+    found = [
+        Pair(exercise, first, other, 1.0, len(own))
+        for unusual, own in rare.items()
+        for first, *others in _groups(learners[unusual], answers, by_names=len(own) < LEAST)
+        for other in others
+    ]
+    for one, other in combinations(rare, 2):
+        if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
+            likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
+            if likeness >= ALIKE:
+                found.append(Pair(exercise, learners[one][0], learners[other][0], likeness, shared))
+    yield from sorted(found, key=lambda pair: (-pair.likeness, -pair.shared))
+
+
+def _near(answers: Sequence[Answer]) -> dict[Answer, set[Answer]]:
+    """The answers that are alike, common shingles included; each is near itself."""
+    near = {answer: {answer} for answer in answers}
+    for one, other in combinations(answers, 2):
+        if ALIKE * len(one) <= len(other) <= len(one) / ALIKE and _likeness(one, other) >= ALIKE:
+            near[one].add(other)
+            near[other].add(one)
+    return near
+
+
+def _rare(
+    near: Mapping[Answer, set[Answer]], numbers: Mapping[Answer, int]
+) -> dict[Answer, Answer]:
+    """The rare shingles of the answers that have enough of them to be like another.
+
+    numbers: how many learners have each answer.
+    """
+    n_learners = sum(numbers.values())
+    counted = _counted(numbers, numbers)
+    rare = {}
+    for answer, neighbours in near.items():
+        n_near = sum(numbers[other] for other in neighbours)
+        if n_near <= max(FEW, USUAL * n_learners):
+            own = _counted(neighbours, numbers)
+            most = max(2, COMMON * (n_learners - n_near))
+            found = frozenset(each for each in answer if counted[each] - own[each] <= most)
+            if len(found) >= ALIKE * LEAST:
+                rare[answer] = found
+    return rare
+
+
+def _groups(
+    learners: list[str], answers: Mapping[str, str], *, by_names: bool
+) -> Iterable[list[str]]:
+    """Learners with the same shingles; by_names: divided by the names that they chose."""
+    if not by_names:
+        return [learners]
+    groups: dict[str, list[str]] = defaultdict(list)
+    for who in learners:
+        groups[ast.unparse(ast.parse(answers[who][:MOST]))].append(who)
+    return groups.values()
+
+
+def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:
+    """How many learners have each shingle of some answers."""
+    counted: Counter[Shingle] = Counter()
+    for answer in answers:
+        for shingle in answer:
+            counted[shingle] += numbers[answer]
+    return counted
+
+
+def _likeness(one: Answer, other: Answer) -> float:
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
 def from_library(

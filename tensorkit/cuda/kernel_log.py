@@ -23,7 +23,6 @@ from tensorkit.errors import KernelError
 
 LOAD, STORE, ATOMIC = "reads", "writes", "adds to"
 WARP, PIECE, BANKS, WORD = 32, 128, 32, 4
-_MOST_SHOWN = 10_000  # groups of accesses, for a picture
 
 
 class Pair(NamedTuple):
@@ -80,7 +79,6 @@ class Together(NamedTuple):
     ``asked`` is what they asked the memory for: the transactions, or the most words of one bank.
     """
 
-    phase: int
     turn: int  # how often they came here before in this phase
     accesses: list[Access]
     asked: int
@@ -90,15 +88,15 @@ class Log:
     """What a launch did: its ``counts``, the ``least`` that its arguments allow, ``shown``.
 
     Accesses are kept until all threads of the block have come to the end of the phase, and looked
-    at then. ``shown`` is what the threads of block 0 did together, for a picture.
+    at then. ``shown`` is what the threads of block 0 did together, phase by phase, for a picture.
     """
 
     def __init__(self, source: Source, blocks: Pair, threads: Pair) -> None:
         self.source, self.blocks, self.threads = source, blocks, threads
-        self.n_threads, self.n_phases = math.prod(threads), 0
+        self.n_threads = math.prod(threads)
         self.block = self.thread = 0  # those that run
         self.counts = self.least = Counts()
-        self.shown = list[Together]()
+        self.shown = list[list[Together]]()
         self._numbers = Counter[str]()
         self._positions = [*source.thread.__code__.co_positions()]
         self._accesses = list[Access]()
@@ -132,10 +130,11 @@ class Log:
             self._check_race(elements[address], "thread")
         for it in early:
             self._refuse_unwritten(it)
-        for (warp, _, _, turn), accesses in warps.items():
-            self._count(warp, turn, accesses)
+        found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
+        if self.block == 0 and found:
+            self.shown.append(found)
         self._numbers["barriers"] += is_barrier
-        self.n_phases, self._accesses = self.n_phases + 1, []
+        self._accesses = []
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
@@ -149,7 +148,7 @@ class Log:
         pieces = sum(-(-it.nbytes // PIECE) for it in read + written)
         self.least = Counts(sum(it.size for it in read), sum(it.size for it in written), pieces)
 
-    def _count(self, warp: int, turn: int, accesses: list[Access]) -> None:
+    def _count(self, warp: int, turn: int, accesses: list[Access]) -> Together:
         """Count what the threads of a warp access together."""
         n, memory, kind = len(accesses), accesses[0].memory, accesses[0].kind
         if memory.is_shared:
@@ -162,8 +161,7 @@ class Log:
             found["transactions"] = asked
         idle = min(WARP, self.n_threads - warp * WARP) - n
         self._numbers.update(found, idle_threads=idle)
-        if self.block == 0 and len(self.shown) < _MOST_SHOWN:
-            self.shown.append(Together(self.n_phases, turn, accesses, asked))
+        return Together(turn, accesses, asked)
 
     # What goes wrong
 

@@ -51,16 +51,16 @@ def atomic_add(memory: Memory, index: Any, value: Any) -> Any:
 
 
 def run(
-    source: Source, blocks: Pair, threads: Pair, arrays: dict[str, Any], starts: dict[str, int],
+    source: Source, blocks: Pair, threads: Pair, arrays: dict[str, tuple[Any, int]],
     numbers: dict[str, Any], seed: int,
 ) -> Log:  # fmt: skip
     """Run all blocks, and give what they did.
 
-    ``arrays``: NumPy's arrays of the tensors; ``starts``: their addresses; ``numbers``: the other
-    arguments.
+    ``arrays``: NumPy's arrays of the tensors, with the addresses of their first elements;
+    ``numbers``: the other arguments.
     """
     log = Log(source, blocks, threads)
-    memory = {name: Memory(name, host, starts[name], log) for name, host in arrays.items()}
+    memory = {name: Memory(name, *array, log) for name, array in arrays.items()}
     for number, (name, (shape, dtype)) in enumerate(source.shared.items(), start=1):
         memory[name] = Memory(name, np.zeros(shape, dtype), -number << 40, log)
     words = {"_blockDim": threads, "_gridDim": blocks, "_atomic_add": atomic_add}

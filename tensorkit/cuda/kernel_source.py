@@ -76,12 +76,12 @@ _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinF
 class Source:
     """What is known of a kernel from its text; KernelError for what cannot be compiled.
 
-    ``arrays`` are the parameters that are tensors, with the number of their dimensions; ``written``
-    and ``added`` name those that the kernel changes, and adds to by atomic_add; ``shared`` holds
-    shape and NumPy dtype of each shared array. ``thread`` is what a thread runs on the simulated
-    device: it is called with the parameters, the shared arrays and CUDA's words, and gives the line
-    of each barrier, 0 at the end. ``for_cupy`` is a text with the names ``jit``, ``cupy`` and
-    ``numpy`` around it.
+    ``arrays`` are the parameters that are tensors; ``written`` and ``added`` those that the kernel
+    changes, and adds to by atomic_add; ``shared`` holds shape and NumPy dtype of each shared array;
+    ``n_dims`` says in how many dimensions each of them is indexed. ``thread`` is what a thread runs
+    on the simulated device: it is called with the parameters, the shared arrays and CUDA's words,
+    and gives the line of each barrier, 0 at the end. ``for_cupy`` is a text with the names ``jit``,
+    ``cupy`` and ``numpy`` around it.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -108,8 +108,8 @@ class Source:
         self.gaps = [it for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
         indexed = [it.value for it in nodes if isinstance(it, ast.Subscript)]
         indexed += [array for it in nodes if self.calls(it, atomic_add) for array in it.args[:1]]
-        indexed_names = {*map(ast.unparse, indexed)}
-        self.arrays = {it: 0 for it in self.parameters if it in indexed_names}
+        self.arrays = {*map(ast.unparse, indexed)} & {*self.parameters}
+        self.n_dims = dict[str, int]()
         self.shared: dict[str, tuple[tuple[int, ...], Any]] = {}
         self.written, self.added = set[str](), set[str]()
         self.for_cupy = ast.unparse(_ForCupy(self).translated(self._bare())) + "\n"
@@ -213,16 +213,21 @@ class _ForCupy(ast.NodeTransformer):
         if kind not in _UNDERSTOOD.split():
             default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
             self.refuse(*_INSTEAD.get(kind, default))
-        if isinstance(node, (ast.For, ast.While)) and node.orelse:
-            self.refuse("a loop has no else", "if below the loop")
+        match node:
+            case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
+                self.refuse("a loop has no else", "if below the loop")
+            case ast.Assign(targets=[_, _, *_]):
+                self.refuse("one name is assigned at a time", "a line for each name")
+            case ast.Compare(ops=[_, _, *_]):
+                self.refuse("one comparison at a time", "0 <= i and i < n")
+            case ast.Constant(value=value) if type(value) not in (*_NUMBERS, type(...)):
+                self.refuse("a kernel computes with numbers, not texts", "0.0, or math.inf")
         return super().visit(node)
 
     # Statements
 
     def visit_Assign(self, node: Any) -> Any:
         target, value = node.targets[0], node.value
-        if len(node.targets) > 1:
-            self.refuse("one name is assigned at a time", "a line for each name")
         if self.calls(value, shared):
             return self._shared(node, target, value)
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
@@ -246,7 +251,7 @@ class _ForCupy(ast.NodeTransformer):
             is_fine = False
         if not is_fine or node not in self.body or call.keywords:
             self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
-        self.source.shared[target.id] = shape, kind
+        self.source.shared[target.id], self.source.n_dims[target.id] = (shape, kind), len(shape)
         memory = f"jit.shared_memory(numpy.{kind.name}, {math.prod(shape)})"
         return ast.Assign([target], _expression(memory))
 
@@ -275,26 +280,13 @@ class _ForCupy(ast.NodeTransformer):
         if name not in (*source.arrays, *source.shared):
             self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
         parts = [ast.unparse(self.visit(it)) for it in _parts(index)]
-        shape, _ = source.shared.get(name, ((), None))
-        n_dims = len(shape) or source.arrays[name] or min(len(parts), 2)
-        if len(parts) != n_dims:
-            what = "an index has a part for each dimension, one or two"
+        if source.n_dims.setdefault(name, len(parts)) != len(parts):
+            what = f"{name} has {source.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
             self.refuse(what, f"{name}[i], or {name}[i, j]")
-        if name in source.arrays:
-            source.arrays[name] = n_dims
-        elif n_dims == 2:
-            parts = [f"({parts[0]}) * {shape[1]} + ({parts[1]})"]
+        if name in source.shared and len(parts) == 2:
+            (_, columns), _ = source.shared[name]
+            parts = [f"({parts[0]}) * {columns} + ({parts[1]})"]
         return _expression(", ".join(parts))
-
-    def visit_Compare(self, node: Any) -> Any:
-        if len(node.ops) > 1:
-            self.refuse("one comparison at a time", "0 <= i and i < n")
-        return self.generic_visit(node)
-
-    def visit_Constant(self, node: Any) -> Any:
-        if node.value is not ... and type(node.value) not in _NUMBERS:
-            self.refuse("a kernel computes with numbers, not texts", "0.0, or math.inf")
-        return node
 
     def visit_Attribute(self, node: Any) -> Any:
         word = self.value(node.value)

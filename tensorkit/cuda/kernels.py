@@ -104,18 +104,16 @@ class Kernel:
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
-        arrays = {it: value._array for it, value in given.items() if it in source.arrays}
-        numbers = {it: value for it, value in given.items() if it not in arrays}
+        tensors = {it: value for it, value in given.items() if it in source.arrays}
+        numbers = {it: value for it, value in given.items() if it not in tensors}
         log = None
         if backend.is_simulated:
-            hosts = {it: array._host for it, array in arrays.items()}
-            starts = _starts({it: given[it] for it in arrays})
-            launched = source, blocks, threads, hosts, starts, numbers, initial_seed()
-            log = without_warnings(run, *launched)
+            hosts = _with_addresses(tensors)
+            log = without_warnings(run, source, blocks, threads, hosts, numbers, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
             values = {it: _NUMBERS[type(x)](x) for it, x in numbers.items() if it in source.used}
-            values |= arrays
+            values |= {it: x._array for it, x in tensors.items()}
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
         for parameter in source.written - source.shared.keys():
             written(given[parameter], name)
@@ -188,7 +186,7 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
-    if (n_dims := source.arrays[parameter]) != value._array.ndim:
+    if (n_dims := source.n_dims[parameter]) != value._array.ndim:
         what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
         _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
     if parameter in source.written and check_write(value):
@@ -196,12 +194,12 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
         _refuse(TypeError, what, f"{parameter}.detach()")
 
 
-def _starts(tensors: dict[str, Any]) -> dict[str, int]:
-    """Addresses of the first elements, as if the storages lay far from one another."""
+def _with_addresses(tensors: dict[str, Any]) -> dict[str, tuple[Any, int]]:
+    """NumPy's arrays of these, and addresses as if the storages lay far from one another."""
     storages = [storage_of(x).data_ptr() for x in tensors.values()]
     return {
-        name: (storages.index(storage) << 40) + x.storage_offset() * x._array.itemsize
-        for (name, x), storage in zip(tensors.items(), storages, strict=True)
+        name: (x._array._host, (storages.index(at) << 40) + x.storage_offset() * x._array.itemsize)
+        for (name, x), at in zip(tensors.items(), storages, strict=True)
     }
 
 

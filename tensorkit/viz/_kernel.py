@@ -50,22 +50,22 @@ def kernel(launch: Launch) -> Picture:
         return Explanation(f"Kernel {name} ran on a GPU", why)
     n_blocks, n_threads = (x * y for x, y in (launch.blocks, launch.threads))
     title = f"Kernel {name}, block 0 of {n_blocks}, {words.count(n_threads, 'thread')}"
-    phases = sorted({it.phase for it in log.shown})
-    most = (16, 8, 6)[len(phases[:MOST_PHASES]) - 1] if phases else 0
+    shown, n_more = log.shown[:MOST_PHASES], len(log.shown[MOST_PHASES:])
+    most = {1: 16, 2: 8}.get(len(shown), 6)
     canvas, text, left = Canvas(title, _BELOW), [title], MARGIN
-    for number, phase in enumerate(phases[:MOST_PHASES], start=1):
+    for number, phase in enumerate(shown, start=1):
         text.append(f"phase {number}")
         canvas.text(left, canvas.top + 14, text[-1], 12.5, INK, bold=True)
         y, ends, sites = canvas.top + 26, [left], defaultdict[Any, list[Together]](list)
-        for it in (it for it in log.shown if it.phase == phase):
+        for it in phase:
             one = it.accesses[0]
             sites[one.line, one.kind != LOAD, one.place].append(it)
         for _, groups in sorted(sites.items()):
             end, said = _draw(canvas, groups, most, (left, y))
             ends, text, y = [*ends, end], [*text, *said], y + 88
         left = max(ends) + 26
-    if len(phases) > MOST_PHASES:
-        text.append(f"and {len(phases) - MOST_PHASES} more phases")
+    if n_more:
+        text.append(f"and {n_more} more phases")
         canvas.text(MARGIN, canvas.low + 22, text[-1], 12, SOFT)
     return Picture(title, canvas, "\n".join(text))
 

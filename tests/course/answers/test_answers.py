@@ -1,54 +1,23 @@
-"""Answers that four beginners typed, who had nothing but the released notebooks.
-
-A file holds those of a chapter. Of each answer: the exercise, whether it is right, what a wrong one
-is told, then what its author meant, and the code without its docstring. What is told is the name of
-a mistake, a slip or a relation, or the words of the rule that it breaks; "the rule" of a prediction
-is that of its question. "-" stands where nothing is named.
-"""
+"""What beginners typed is right or wrong as `typed_answers` says, and is told why."""
 
 from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typed_answers import CHAPTERS, Typed, typed
 
 import tensorkit as tk
 from course.notebook.check import judge
 from course.notebook.exercise import load
 from course.notebook.report import Report
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
-CHAPTERS = sorted(path.stem for path in HERE.glob("*.md"))
+ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.rest
-
-
-@dataclass(frozen=True)
-class Typed:
-    """One answer."""
-
-    exercise: str
-    is_right: bool
-    told: str
-    meaning: str
-    source: str
-
-
-def typed(chapter: str) -> Iterator[Typed]:
-    """The answers of a chapter's file."""
-    text = (HERE / f"{chapter}.md").read_text(encoding="utf-8")
-    for entry in text.split("\n## ")[1:]:
-        head, _, rest = entry.partition("\n")
-        meaning, _, code = rest.partition("```python\n")
-        exercise, label, *words = head.split(" | ")
-        source = code.partition("\n```")[0]
-        yield Typed(exercise, label == "right", "".join(words), meaning.strip(), source)
 
 
 def imported(chapter: str) -> str:

@@ -1,0 +1,315 @@
+"""Similar answers: every copy of a planted class is found, and no honest pair."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+from typed_answers import CHAPTERS, typed
+
+from course.grading import similar
+from course.grading.class_page import groups_of
+from course.notebook import exercise
+from course.notebook.exercise import Exercise, Prediction
+from tensorkit import layout
+
+EXERCISES = exercise.load()
+ASKED = EXERCISES["linspace-by-hand"]
+
+LONG = """\
+def histogram(values, bins):
+    low, high = min(values), max(values)
+    width = (high - low) / bins or 1
+    counted = [0] * bins
+    for value in values:
+        counted[min(int((value - low) // width), bins - 1)] += 1
+    return [(low + width * at, number) for at, number in enumerate(counted)]
+"""
+RENAMED = re.sub(r"\bcounted\b", "c", LONG.replace("values", "xs")).replace("number", "k")
+OTHER = """\
+def histogram(values, bins):
+    edges = sorted(values)
+    first, step = edges[0], max(edges[-1] - edges[0], 1) / bins
+    result = {}
+    while edges:
+        where = int((edges.pop() - first) / step)
+        result[where] = result.get(where, 0) + 1
+    return [(first + step * where, many) for where, many in sorted(result.items())]
+"""
+ODD = """\
+def histogram(values, bins):
+    left, found = list(values), [[] for _ in range(bins)]
+    left.sort(reverse=True)
+    for position, edge in zip(range(bins, 0, -1), left, strict=False):
+        while left and left[-1] <= edge * position / bins:
+            found[position - 1].append(left.pop())
+    return [(len(part), position) for position, part in enumerate(found)]
+"""
+
+# how one who copies hides the copy
+
+
+def laid_out_anew(source: str, number: int) -> str:
+    """Without the author's comments and blank lines."""
+    return ast.unparse(ast.parse(source))
+
+
+def commented(source: str, number: int) -> str:
+    return source.replace("\n", f"  # step {number}\n")
+
+
+def renamed(source: str, number: int) -> str:
+    """With other names for all arguments, variables and functions inside."""
+    tree = ast.parse(source)
+    outer = {tree.body[0], *getattr(tree.body[0], "body", ())}
+    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef) and node not in outer:
+            names.add(node.name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in names:
+            node.id += f"_{number}"
+        elif isinstance(node, ast.arg) and node.arg in names:
+            node.arg += f"_{number}"
+        elif isinstance(node, ast.FunctionDef) and node.name in names:
+            node.name += f"_{number}"
+    return ast.unparse(tree)
+
+
+def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        if isinstance(getattr(node, "body", None), list) and node is not tree:
+            yield node.body
+
+
+def _used(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+
+
+def reordered(source: str, number: int) -> str:
+    """With two assignments exchanged of which neither reads what the other sets."""
+    tree = ast.parse(source)
+    places = [
+        (block, at)
+        for block in _blocks(tree)
+        for at, (one, other) in enumerate(itertools.pairwise(block))
+        if isinstance(one, ast.Assign) and isinstance(other, ast.Assign)
+        if not _used(one.targets[0]) & _used(other) and not _used(other.targets[0]) & _used(one)
+    ]
+    if places:
+        block, at = places[number % len(places)]
+        block[at], block[at + 1] = block[at + 1], block[at]
+    return ast.unparse(tree)
+
+
+def with_another_constant(source: str, number: int) -> str:
+    tree = ast.parse(source)
+    whole = [node for node in ast.walk(tree) if type(getattr(node, "value", None)) is int]
+    if whole:
+        whole[number % len(whole)].value += 1 + number % 3
+    return ast.unparse(tree)
+
+
+def with_a_temporary(source: str, number: int) -> str:
+    """With a line more, which gives a value a name."""
+    tree = ast.parse(source)
+    places = [
+        (block, at)
+        for block in _blocks(tree)
+        for at, statement in enumerate(block)
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.Return) and statement.value
+    ]
+    block, at = places[number % len(places)]
+    block.insert(at, ast.Assign([ast.Name("helper", ast.Store())], block[at].value))
+    block[at + 1].value = ast.Name("helper", ast.Load())
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+EDITS: tuple[Callable[[str, int], str], ...] = (
+    laid_out_anew,
+    commented,
+    renamed,
+    reordered,
+    with_another_constant,
+    with_a_temporary,
+)
+
+
+def copies_of(source: str, n_copies: int) -> dict[str, str]:
+    """An answer and its copies, each with an edit, and every other one renamed besides."""
+    found = {"copy 0": source}
+    for number in range(n_copies - 1):
+        edited = EDITS[number % len(EDITS)](source, number // len(EDITS))
+        found[f"copy {number + 1}"] = renamed(edited, number) if number % 2 else edited
+    return found
+
+
+# a class
+
+
+def released(asked: Exercise) -> dict[str, str]:
+    """Answers of learners who wrote nothing of their own."""
+    codes = [code for hint in asked.hints for code in re.findall("`([^`]+)`", hint)]
+    hinted = f"{asked.released_source}\n    return {max(codes, key=len, default='None')}"
+    found = {f"untouched {n}": asked.released_source for n in range(15)}
+    found |= {f"solution {n}": asked.solution_source for n in range(10)}
+    return found | {f"hint {n}": hinted for n in range(5)}
+
+
+def honest(number: int) -> str:
+    """The steps that many think of, as one of them writes each; 96 ways."""
+    choices = (
+        ("low, high = min(values), max(values)", "low = min(values)\n    high = max(values)"),
+        ("width = (high - low) / bins or 1", "width = max((high - low) / bins, 1e-9)"),
+        ("counted = [0] * bins", "counted = [0 for at in range(bins)]", "counted = bins * [0]"),
+        (
+            "counted[min(int((value - low) // width), bins - 1)] += 1",
+            "at = int((value - low) / width)\n        counted[min(at, bins - 1)] += 1",
+        ),
+        (
+            "return [(low + width * at, number) for at, number in enumerate(counted)]",
+            "return [(low + at * width, counted[at]) for at in range(bins)]",
+            "return list(zip([low + at * width for at in range(bins)], counted))",
+            "for at in range(bins):\n        counted[at] = low + width * at, counted[at]\n"
+            "    return counted",
+        ),
+    )
+    own = []
+    for ways in choices:
+        number, way = divmod(number, len(ways))
+        own.append(ways[way])
+    own.insert(3, "for value in values:")
+    own[4] = f"    {own[4]}"
+    return "def histogram(values, bins):\n    " + "\n    ".join(own) + "\n"
+
+
+@cache
+def right_answers(id: str) -> tuple[str, ...]:
+    """What beginners typed independently, for one exercise."""
+    own = typed(EXERCISES[id].chapter)
+    return tuple(answer.source for answer in own if answer.exercise == id and answer.is_right)
+
+
+@cache
+def given(id: str) -> frozenset[similar.Shingle]:
+    return similar.given_code(EXERCISES[id])
+
+
+WRITTEN = [
+    id
+    for id, asked in EXERCISES.items()
+    if not isinstance(asked, Prediction) and asked.chapter in CHAPTERS
+]
+
+
+def groups(asked: Exercise, answers: dict[str, str]) -> set[frozenset[str]]:
+    pairs = list(similar.pairs(asked.id, answers, given(asked.id)))
+    return {frozenset(who) for _, who, _ in groups_of(pairs)}
+
+
+@pytest.mark.parametrize("id", WRITTEN)
+def test_no_two_answers_that_beginners_typed_independently_are_a_pair(id: str) -> None:
+    asked = EXERCISES[id]
+    typed_answers = {f"beginner {n}": answer for n, answer in enumerate(right_answers(id))}
+    assert groups(asked, typed_answers | released(asked)) == set()
+    assert list(similar.from_library(id, typed_answers, given(id))) == []
+
+
+def _with_shingles(least: float, most: float) -> list[tuple[str, int]]:
+    """The answers of beginners with at least and fewer than so many shingles of their own."""
+    return [
+        (id, at)
+        for id in WRITTEN
+        for at, answer in enumerate(right_answers(id))
+        if least <= len(similar.shingles(answer) - given(id)) < most
+    ]
+
+
+def planted(id: str, at: int, copies: Callable[[str], dict[str, str]]) -> dict[str, str]:
+    """A class of 133: copies of one answer, what other beginners typed, and released code."""
+    answers = copies(right_answers(id)[at]) | released(EXERCISES[id])
+    answers |= {f"beginner {n}": own for n, own in enumerate(right_answers(id)) if n != at}
+    more = {f"more {n}": EXERCISES[id].released_source for n in range(133 - len(answers))}
+    return answers | more
+
+
+@pytest.mark.parametrize("n_copies", [2, 20])
+@pytest.mark.parametrize(("id", "at"), _with_shingles(similar.LEAST, 1000))
+def test_every_edited_copy_of_a_long_answer_is_found_and_nobody_else(
+    id: str, at: int, n_copies: int
+) -> None:
+    answers = planted(id, at, lambda answer: copies_of(answer, n_copies))
+    assert groups(EXERCISES[id], answers) == {frozenset(who for who in answers if "copy" in who)}
+
+
+@pytest.mark.parametrize(("id", "at"), _with_shingles(similar.LEAST / 2, similar.LEAST))
+def test_every_equal_copy_of_a_shorter_answer_is_found_and_nobody_else(id: str, at: int) -> None:
+    def copies(answer: str) -> dict[str, str]:
+        edits = (laid_out_anew, commented)
+        return {f"copy {n}": edits[n % 2](answer, n) for n in range(20)}
+
+    answers = planted(id, at, copies)
+    assert groups(EXERCISES[id], answers) == {frozenset(who for who in answers if "copy" in who)}
+
+
+@pytest.mark.parametrize("n_copies", [2, 7, 20])
+def test_of_a_class_that_writes_alike_only_the_copies_are_found(n_copies: int) -> None:
+    obvious = "    return start + (end - start) * tk.arange(steps) / max(steps - 1, 1)"
+    heading = ASKED.released_source.split("\n")[0]
+    others = released(ASKED) | {f"one line {n}": f"{heading}\n{obvious}" for n in range(10)}
+    pair = {"one": ODD, "two": renamed(ODD, 2)}
+    copies = copies_of(OTHER, n_copies)
+    n_honest = 133 - len(others) - len(pair) - n_copies
+    others |= {f"honest {n}": renamed(honest(n), n) for n in range(n_honest)}
+    assert groups(ASKED, others | pair | copies) == {frozenset(copies), frozenset(pair)}
+
+
+def test_what_everybody_writes_in_a_way_of_their_own_is_no_likeness() -> None:
+    answers = {f"l{n}": renamed(honest(n), n) for n in range(96)}
+    assert list(similar.pairs("histogram", answers)) == []
+
+
+@pytest.mark.parametrize("n_copies", [2, 5])
+def test_in_a_small_class_most_may_have_copied(n_copies: int) -> None:
+    copies = copies_of(LONG, n_copies)
+    assert groups(ASKED, copies | {"ada": OTHER, "bob": ODD}) == {frozenset(copies)}
+
+
+def test_an_answer_of_half_a_class_is_the_usual_one() -> None:
+    copies = copies_of(LONG, 20)
+    others = {f"honest {n}": ASKED.released_source for n in range(20)}
+    assert groups(ASKED, copies | others) == set()
+
+
+@pytest.mark.parametrize("name", ["values", "dtype"])
+def test_renaming_a_variable_that_is_called_as_an_attribute_changes_nothing(name: str) -> None:
+    source = f"def f(a):\n    {name} = a.{name}\n    return g({name}={name})"
+    assert similar.shingles(source) == similar.shingles(renamed(source, 1))
+
+
+def test_code_of_the_released_notebook_is_no_likeness() -> None:
+    asked = EXERCISES["linspace-by-hand"]
+    answers = {"ada": OTHER, "bob": OTHER}
+    assert len(list(similar.pairs(asked.id, answers))) == 1
+    assert list(similar.pairs(asked.id, answers, similar.given_code(asked, [OTHER]))) == []
+
+
+def test_short_answers_are_not_compared() -> None:
+    short = "def f(x):\n    return x + 1"
+    assert list(similar.pairs("f", {"ada": short, "bob": short})) == []
+
+
+def test_an_answer_from_the_librarys_source_is_found() -> None:
+
+    source = inspect.getsource(layout.broadcast_shapes)
+    (found,) = similar.from_library("x", {"ada": source, "bob": OTHER})
+    assert found.one == "ada"
+    assert found.likeness > 0.9
+    assert found.other.endswith(": broadcast_shapes")
