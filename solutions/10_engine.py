@@ -21,7 +21,7 @@
 # Each part is tried in a class whose other parts are the course's. So you can do the steps in any
 # order, and a mistake in one never breaks the next.
 #
-# The core exercises take about 45 minutes, reading and running the cells about 30 more. Exercises
+# The core exercises take about 55 minutes, reading and running the cells about 30 more. Exercises
 # marked *further* give no points.
 
 # %%
@@ -111,9 +111,9 @@ print(x.grad)
 # one gradient for each input.
 #
 # The inputs have inputs in turn, back to the **leaves**, which somebody made and no operation. That
-# is the graph. A result names its inputs and never says who uses it, so the graph grows without
-# touching what is there. In PyTorch, `grad_fn` is the node of a result and
-# `grad_fn.next_functions` its inputs:
+# is the graph. A result names its inputs, and no tensor names the results that use it. So the graph
+# grows, and the tensors that are there do not change. In PyTorch, `grad_fn` is the node of a result
+# and `grad_fn.next_functions` its inputs:
 
 # %% role="show"
 x = tk.tensor(2.0, requires_grad=True)
@@ -122,7 +122,7 @@ viz.graph(x * y + x)
 
 # %% [markdown]
 # Two things need no history: what is made of constants alone, and what is made while recording is
-# off. Whether it is on stands in `grad_mode.enabled`.
+# off. `grad_mode.enabled` says whether recording is on.
 #
 # Many formulas read the numbers of the inputs, and they read them *later*, in backward. These
 # tensors are **saved**, each with its `version`, which counts the writes into it. Step 5 compares.
@@ -163,8 +163,9 @@ print(g @ b.detach().T)
 print(tk.equal(b.grad, a.detach().T @ g))
 
 # %% [markdown]
-# With broadcasting, an input may be smaller than the result. The formula need not care. What it
-# gives has the shape of the result, and the walk sums it with the `unbroadcast` of chapter 05.
+# With broadcasting, an input may be smaller than the result. A formula does not deal with that: its
+# gradients have the shape of the result, and the walk sums them with the `unbroadcast` of chapter
+# 05.
 
 # %% role="show"
 viz.broadcast(tk.ones(3, 2), tk.tensor([0.1, 0.2]))
@@ -181,10 +182,10 @@ viz.broadcast(tk.ones(3, 2), tk.tensor([0.1, 0.2]))
 # %% [markdown]
 # ## Step 4: the walk back
 #
-# A tensor may pass its gradient on when all of it has arrived. Chapter 05 found an order for that
-# before it began. There is a way without any search. A tensor is younger than those that it was
-# made of. So all that use a tensor are younger than it is, and if we always take the **youngest**
-# tensor that has a gradient, that gradient is complete.
+# A tensor may pass its gradient on when all of it has arrived. In chapter 05 you searched for an
+# order before the walk. An engine needs no search. A tensor is younger than those that it was made
+# of. So all that use a tensor are younger than it is, and if we always take the **youngest** tensor
+# that has a gradient, that gradient is complete.
 #
 # By hand, for $z = u + x$ with $u = x \cdot x$ at $x = 3$:
 
@@ -202,8 +203,9 @@ arrived["x"] = arrived["x"] + g * 3.0
 print(arrived)
 
 # %% [markdown]
-# $2 \cdot 3 + 1 = 7$. Had `x` come before `u`, it would have passed on 1. tensorkit and PyTorch
-# walk in this order too. The numbers in the picture are the steps:
+# $2 \cdot 3 + 1 = 7$. If `x` came before `u`, its gradient would be 1, and what `u` passes on would
+# come too late. tensorkit and PyTorch walk in this order too. The numbers in the picture are the
+# steps:
 
 # %% role="show"
 x = tk.tensor(3.0, requires_grad=True)
@@ -229,16 +231,16 @@ print(y, x.grad)
 # %% exercise="walk-back"
 
 # %% [markdown]
-# **What to notice.** The walk knows no operation. What it needs to know stands in the tensors:
-# inputs, a formula, a number. After `x + y` both leaves may hold the same tensor as their `grad`. So
-# write into weights and never into a gradient; PyTorch gives each leaf a copy of its own.
+# **What to notice.** The walk knows no operation. All that it needs stands in the tensors: inputs,
+# a formula, a number. A gradient is a tensor too, and with `create_graph=True` it has a history. So
+# write into weights, and never into a gradient.
 
 # %% [markdown]
 # ## Step 5: a stale value
 #
 # A formula reads its saved tensors during backward. If their numbers have changed by then, the
-# gradient is wrong, and nothing would tell. Here somebody writes into an array behind the engine's
-# back:
+# gradient is wrong, and nothing would tell. Here a program writes into the array of a tensor, and
+# the engine does not notice:
 
 # %%
 x = engine.Tensor(3.0, requires_grad=True)
@@ -248,8 +250,9 @@ z.backward()
 print("the slope of x * x at 3:", x.grad)
 
 # %% [markdown]
-# It is 6. So whoever writes must leave a trace: `sub_` raises the `version`, and before a formula
-# is used, `check_saved` compares versions. tensorkit does the same, and can say who it was:
+# The right slope at 3 is 6. So a write must leave a trace: `sub_` raises the `version`, and before
+# a formula is used, `check_saved` compares versions. tensorkit does the same, and can say which
+# operation wrote:
 
 # %% role="show"
 x = tk.tensor(3.0, requires_grad=True)
@@ -266,7 +269,7 @@ explained
 
 # %% [markdown]
 # **What to notice.** Every tensor has one number more, and every saved tensor is compared with one
-# number. So little does it cost never to be silently wrong.
+# number. That is the whole cost of never being silently wrong.
 
 # %% [markdown]
 # ## Step 6: no_grad
@@ -289,10 +292,11 @@ with Loud():
     print("the block")
 
 # %% [markdown]
-# `*error` takes what Python says about an error in the block; without one it is None three times.
+# `*error` takes three values, by which Python describes an error in the block. Without an error all
+# three are None.
 #
-# Blocks stand in blocks, because functions call functions: a training step that turns recording off
-# may call one that does so as well. This is what should come out:
+# A block may stand inside of another one: a training step that turns recording off may call a
+# function that turns it off as well. This is what should come out:
 
 # %% role="show"
 with tk.no_grad():
@@ -306,8 +310,8 @@ explain.no_grad(double)
 # %% exercise="nested-no-grad"
 
 # %% [markdown]
-# **What to notice.** A block that changes something for all puts back what was there, not what it
-# takes for normal.
+# **What to notice.** A block that changes a setting of the whole program puts back the value that
+# was there before. It does not assume that recording was on.
 
 # %% [markdown]
 # ## Your engine
@@ -427,8 +431,8 @@ print(x.grad)
 print(tk.cos(x.detach()))
 
 # %% [markdown]
-# Once you have a sine, your engine passes the last example of those chapters too: the slope of
-# $\sin(x^2)$ at $\pi$, which is $2\pi\cos(\pi^2)$.
+# With a sine your engine also finds the last example of those texts: the slope of $\sin(x^2)$ at
+# $\pi$, which is $2\pi\cos(\pi^2)$.
 
 # %% role="show"
 x = tk.tensor(np.pi, requires_grad=True)
@@ -477,7 +481,7 @@ viz.graph(x * w + x)
 # %% exercise="forward-slopes"
 
 # %% [markdown]
-# **What to notice.** Order matters here too, only turned: forward mode visits inputs first.
+# **What to notice.** Order matters in forward mode too: there the inputs come first.
 
 # %% [markdown]
 # ## On one page

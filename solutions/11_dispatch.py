@@ -100,8 +100,7 @@ mul, no_grad = tk.mul, tk.no_grad()
 
 # %% [markdown]
 # **What to notice.** Most calls skip most layers. `b * b` on the CPU goes straight to
-# `numpy.multiply`, and tensorkit has a short path for just that. The long way is for calls that
-# need it.
+# `numpy.multiply`. tensorkit has a short path for such calls.
 
 # %% [markdown]
 # ## The table and its look-up
@@ -142,9 +141,10 @@ with tk.library.scope():
 picture
 
 # %% [markdown]
-# And if there is no kernel? Then nothing may compute, least of all the kernel of another device:
-# its arrays lie in another memory. The call is refused, by name. Here is an operation that has a
-# kernel for the CPU only; `custom_op` makes it, which comes at the end of the chapter.
+# If there is no kernel, the call raises an error, which names the operation and the device. The
+# kernel of another device must not compute: its arrays lie in another memory. Here is an operation
+# that has a kernel for the CPU only. `custom_op` makes such an operation; the last section explains
+# it.
 
 # %%
 cube = tk.library.custom_op(
@@ -161,8 +161,9 @@ except NotImplementedError as error:
 # %% exercise="find-kernel"
 
 # %% [markdown]
-# Inside of this block tensorkit asks your function instead of its own (`transplant` belongs to this
-# course, not to PyTorch). A network trains, forward and backward, and every kernel is found by you:
+# Inside of this block tensorkit calls your function instead of its own (`transplant` belongs to
+# this course, not to PyTorch). A network trains, forward and backward, and every kernel is found by
+# you:
 
 # %% role="show"
 with transplant(find_kernel) as asked:
@@ -178,8 +179,8 @@ with transplant(find_kernel) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** The table is the place where a library is open to others. Whoever brings a new
-# kind of chip writes kernels and registers them; no program changes.
+# **What to notice.** The table is the place where a library is open to others. For a new kind of
+# chip its maker writes kernels and registers them. No program changes.
 
 # %% [markdown]
 # ## The layer of promotion
@@ -206,7 +207,8 @@ explain.dispatch(tk.add, tk.tensor([1, 2]), half)
 # %% [markdown]
 # **What to notice.** The rule about dimensions has a reason. A single number in a program is most
 # often a setting, as `0.5`; it should not turn a million float32 values into float64. Operations
-# that do not go element by element, such as a matrix product, promote nothing: they refuse.
+# that do not go element by element, such as a matrix product, promote nothing: for two dtypes they
+# raise an error.
 
 # %% [markdown]
 # ## The layer of autograd
@@ -261,8 +263,8 @@ with Shapes():
 # Two operations forward, then the sum, then backward: the formulas are made of operations, and the
 # mode sees them as well. Inside of the method the mode is off, or `func(...)` would call it again.
 #
-# Autograd is above a mode. So what a mode computes is not recorded by itself, and what it returns
-# gets the history:
+# The layer of autograd is outside of the modes. So what a mode computes is not recorded, and what
+# the mode returns gets the node:
 
 # %% role="show"
 with Shapes():
@@ -337,8 +339,9 @@ viz.timeline(by_three, by_one)
 # %% exercise="fused-chain"
 
 # %% [markdown]
-# **What to notice.** Fusing needs somebody who looks ahead. Eager libraries compute at once, so they
-# cannot; `torch.compile` records a program by a mode such as yours, and then fuses.
+# **What to notice.** To fuse, a library must know the next operations. An eager library computes
+# each operation at once, so it does not know them. `torch.compile` records a program by a mode such
+# as yours, and then fuses.
 
 # %% [markdown]
 # ## A device of your own
@@ -366,7 +369,7 @@ print((x * 2 + 1).sum().item(), x.device)
 counting
 
 # %% [markdown]
-# To the dispatcher it is a device as any other. The kernels are tensorkit's own defaults, on the
+# For the dispatcher this device is like any other. The kernels are tensorkit's own defaults, on the
 # library that the device brings:
 
 # %% role="show"
@@ -462,8 +465,8 @@ print(y, x.grad)
 viz.dispatch(cube, x)
 
 # %% [markdown]
-# A wrong gradient raises no error: the network learns badly. `gradcheck` compares the formula with
-# finite differences, in float64:
+# A wrong formula raises no error; the network only learns badly. `gradcheck` compares the formula
+# with finite differences, in float64:
 
 # %%
 x = tk.tensor([0.5, -2.0], dtype=tk.float64, requires_grad=True)

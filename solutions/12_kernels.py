@@ -22,7 +22,7 @@
 # notices what a GPU does not: an index out of bounds, a race, a barrier that some threads miss. It
 # counts what the memory is asked for. It does not measure time.
 #
-# The core exercises take about 45 minutes, reading and running the cells about 35 more. Exercises
+# The core exercises take about 60 minutes, reading and running the cells about 35 more. Exercises
 # marked *further* give no points.
 
 # %%
@@ -68,15 +68,18 @@ print(out)
 
 # %% [markdown]
 # `double[3, 4]` says how it is launched: 3 blocks of 4 threads. That makes 12 threads for 10
-# elements. A kernel returns nothing; it fills a tensor that it is given. In the picture a box is
-# an element, and the number in it is the thread of block 0 that touches it:
+# elements. A kernel returns nothing; it fills a tensor that it is given. In the picture a box is an
+# element, and the number in it is the thread of block 0 that touches it. Two of its words are
+# explained later in this chapter: *coalesced*, where it is about memory, and *phase*, where threads
+# wait for each other.
 
 # %% role="show"
 viz.kernel(launch)
 
 # %% [markdown]
 # Without the guard the last two threads reach outside. A GPU would read or write whatever lies
-# there. The simulated device stops:
+# there. The simulated device raises a `KernelError`, which names the element, the line and the
+# thread that was there:
 
 
 # %%
@@ -89,7 +92,7 @@ def without_guard(x, out, n):
 try:
     without_guard[3, 4](x, out, 10)
 except RuntimeError as error:
-    print(type(error).__name__, "at element", error.element[0] >= 10)
+    print(error)
 
 # %% exercise="one-thread-each"
 
@@ -171,8 +174,9 @@ print([launch.counts.transactions for launch in profile])
 
 # %% [markdown]
 # Both read 2,048 elements. A thread that walks along its row looks orderly, but the 32 threads of
-# the warp are in 32 different rows at any moment. `cuda.profile()` shows the counts as a table,
-# and the least that the arguments allow beside them:
+# the warp are in 32 different rows at any moment. `cuda.profile()` shows the counts as a table. In
+# brackets stands the least that the arguments allow. Counts that are 0 in every launch are left
+# out:
 
 # %% role="show"
 print(profile)
@@ -184,8 +188,8 @@ viz.kernel(by_rows)
 viz.kernel(by_columns)
 
 # %% [markdown]
-# The lines around the boxes say it too: dashed where more is sent than is needed. Now six kernels
-# that do nothing but read once:
+# In the picture a dashed line around the boxes means that more is sent than is needed. Now six
+# kernels that do nothing but read once:
 
 
 # %%
@@ -298,9 +302,9 @@ except RuntimeError as error:
     print(str(error).partition("\n")[0])
 
 # %% [markdown]
-# For sums there is a repair in one word. `cuda.atomic_add(out, index, value)` makes one step of
-# the three: no other thread comes in between. Here threads count how many elements fall into each
-# of three classes:
+# For sums there is a repair: `cuda.atomic_add(out, index, value)` makes one step of the three, and
+# no other thread comes in between. Here threads count how many elements fall into each of three
+# classes:
 
 
 # %%

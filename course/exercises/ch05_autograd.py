@@ -1230,6 +1230,8 @@ class Unbroadcast(Exercise):
         h = tk.tensor(draw.floats(24, 1, 9), dtype=tk.float64).reshape(2, 3, 4)
         yield case(h, (3, 1), label="a dimension missing, another of size 1")
         yield case(h, (2, 1, 4), label="the middle one")
+        yield case(h, (1, 3, 1), label="the first and the last one")
+        yield case(h, (2, 1, 1), label="the last two")
         yield case(h.permute(2, 1, 0), (3, 2), label="a permuted gradient (non-contiguous)")
         yield case(tk.zeros(0, 3), (1, 3), label="no rows (empty)")
 

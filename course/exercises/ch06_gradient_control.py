@@ -12,7 +12,7 @@ from typing import Any, no_type_check
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
-from course.notebook.rules import LOOP, Rule
+from course.notebook.rules import GRADIENT_IN_LOOP, Rule
 
 
 def fit_slope(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> float:
@@ -1062,7 +1062,7 @@ class MicroBatches(Exercise):
         Rule(
             "in pieces",
             "Go through the samples in a loop, `size` at a time, with a `backward` for each piece.",
-            needs=(LOOP,),
+            needs=(GRADIENT_IN_LOOP,),
         ),
     )
     hints = (

@@ -1094,6 +1094,8 @@ class Unscaled(Exercise):
         yield case([half(one, *some(1)), half(other)], 65536.0, label="small ones")
         yield case([half(6e-8)], 8.0, label="the smallest number (float16)")
         yield case([half(*some(1)), half(*some(1), inf)], 2.0, label="inf in the second")
+        large = [40000.0 + number for number in some(2)]
+        yield case([half(*some(1)), half(*large)], 2.0, label="a sum that is too large")
         yield case([half(-inf, *some(1)), half(*some(1))], 4.0, label="minus inf in the first")
         yield case([half(nan, *some(1))], 2.0, label="nan")
         yield case([half(*some(1)), half(*some(1), nan)], 4.0, label="nan in the second")

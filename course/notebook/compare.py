@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 import reprlib
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -147,8 +148,14 @@ def text_of(error: object) -> tuple[str, str]:
         return "", ""
     # a cell's file is nobody's; looked for word by word, which a long one cannot slow down
     text = _FILE.sub(lambda match: "" if "ipykernel_" in match[0] else match[0], text[:5000])
-    first, *rest = (line.strip() for line in text.strip().splitlines() or [""])
-    return cut(first, SHOWN), cut(" ".join(filter(None, rest)), SHOWN)
+    return first_and_rest(text)
+
+
+def first_and_rest(text: str) -> tuple[str, str]:
+    """The first line of a message and what follows it, whose lines may stand below one another."""
+    first, *rest = text.strip().splitlines() or [""]
+    lines = [line.rstrip() for line in rest if line.strip()]
+    return cut(first.strip(), SHOWN), cut(textwrap.dedent("\n".join(lines)), SHOWN)
 
 
 def cut(text: str, limit: int) -> str:

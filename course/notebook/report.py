@@ -165,7 +165,7 @@ def _row_html(row: Row, *, is_open: bool) -> str:
             f'<tr><th scope="row" style="{_CELL}">{name}</th><td style="{_CELL}">'
             + (
                 f'<span style="{_TEXT}">{prose(text)}</span>'
-                if name == "try"
+                if name == "try" and "\n" not in text
                 else f'<pre style="{_PRE}">{escape(text)}</pre>'
             )
             + "</td></tr>"
@@ -195,7 +195,8 @@ def prose(text: str) -> str:
 
 def _beside(name: str, text: str) -> list[str]:
     """`name` in a column, `text` beside it, line by line."""
-    lines = _wrapped(text, 58) if name in ("try", "note") else text.splitlines()
+    is_prose = name in ("try", "note") and "\n" not in text
+    lines = _wrapped(text, 58) if is_prose else text.splitlines()
     return [f"           {name if i == 0 else '':<9} {line}" for i, line in enumerate(lines)]
 
 

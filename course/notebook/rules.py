@@ -64,10 +64,15 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.D
 
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
+    walks_back = {"grad", "backward"}
+    for function in ast.walk(tree):
+        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+        if isinstance(function, ast.FunctionDef) and any(_called(c) in walks_back for c in calls):
+            walks_back.add(function.name)
     for node in ast.walk(tree):
         if isinstance(node, _LOOPS):
             yield LOOP
-            if any(_called(call) in ("grad", "backward") for call in _repeated(node)):
+            if any(_called(call) in walks_back for call in _repeated(node)):
                 yield GRADIENT_IN_LOOP
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"

@@ -65,8 +65,8 @@ def training(history: Mapping[str, Sequence[Any]], *, per: str = "epoch") -> Pic
         "\n".join([title, *notes, *table([per, *curves], rows)]),
         draw,
         note="; ".join(note for note in notes if "not finite" in note),
-        panels=(1, len(panels)),
-        size=(320 * len(panels) + 120, 270 + 20 * max(len(panel) // 2 for panel in panels)),
+        panels=(len(panels), 1),  # below one another, so that they fit on a telephone
+        size=(420, 250 * len(panels) + 20 * sum(len(panel) // 2 for panel in panels)),
     )
 
 

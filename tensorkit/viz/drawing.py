@@ -119,10 +119,10 @@ class Canvas:
         self._elements: list[str] = []
         self.right = self.low = 0.0
         y = 30.0
-        for line in wrap_text(title, 92) if title else ():
+        for line in wrap_text(title, 48) if title else ():
             self.text(MARGIN, y, line, 14, bold=True)
             y += 19
-        self.top = self.lines(MARGIN, y, wrap_text(below, 118), 12) + 2 if below else y - 1
+        self.top = self.lines(MARGIN, y, wrap_text(below, 62), 12) + 2 if below else y - 1
 
     def _add(self, element: str, right: float, low: float) -> None:
         self._elements.append(element)

@@ -156,7 +156,8 @@ class ShuffledApart(Exercise):
             parts = [inputs.tolist() for inputs, _ in batches] if size > 1 else [rows]
             seen["neighbours separated"] = not all(_is_run(part, given) for part in parts)
             seen["the same seed gives the same order"] = rows == _rows(answer(x, y, size, seed))
-            seen["another seed gives another order"] = rows != _rows(answer(x, y, size, seed + 1))
+            others = [_rows(answer(x, y, size, seed + more)) for more in (1, 2)]
+            seen["another seed gives another order"] = rows not in others
         return seen
 
 
@@ -177,9 +178,9 @@ MANY = 8
 
 
 def _is_run(rows: list[Any], given: list[Any]) -> bool:
-    """Whether these rows stand side by side among those that were given."""
+    """Whether these rows stand side by side among those given, whose first follows the last."""
     start = given.index(rows[0]) if rows and rows[0] in given else 0
-    return rows == given[start : start + len(rows)]
+    return rows == (given + given)[start : start + len(rows)]
 
 
 def _numbered(start: int, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor]:

@@ -188,7 +188,7 @@ class _NothingSaved(Operations):
     kind="complete",
     points=4,
     difficulty=3,
-    minutes=9,
+    minutes=15,
     without=names_of(Operations),
 )
 class OwnOperations(Part):

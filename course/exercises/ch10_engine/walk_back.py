@@ -76,6 +76,24 @@ def _first_gradient_again(self, gradient):
                 arrived[source] = arrived[source] + part if source in arrived else part
 
 
+def _written_into(self, gradient):
+    def into(leaf, upstream):
+        if leaf.grad is None:
+            leaf.grad = upstream
+        else:
+            leaf.grad.data += upstream.data
+
+    _walk(self, gradient, into=into)
+
+
+def _numbers_only(self, gradient):
+    def into(leaf, upstream):
+        before = 0.0 if leaf.grad is None else leaf.grad.data
+        leaf.grad = type(leaf)(before + upstream.data)
+
+    _walk(self, gradient, into=into)
+
+
 def _twice_in_leaf(self, gradient):
     def into(leaf, upstream):
         leaf.grad = upstream + upstream if leaf.grad is None else leaf.grad + upstream
@@ -121,7 +139,7 @@ def _recursion(self, gradient):
     answer=propagate,
     points=5,
     difficulty=4,
-    minutes=10,
+    minutes=15,
     without=("course.engine.propagate",),
 )
 class WalkBack(Part):
@@ -147,8 +165,9 @@ class WalkBack(Part):
     4. For each input that requires grad, `gradient.unbroadcast(input.data.shape)` sums over the
        dimensions that were stretched. Add what results to what has arrived for this input.
 
-    A formula is called once for each tensor, and a graph may be thousands of operations deep. An
-    empty tensor needs no special care.
+    Add tensors to tensors. Do not write into a gradient or its `.data`: with `create_graph=True` a
+    gradient has a history, which knows nothing of the write. A formula is called once for each
+    tensor, and a graph may be thousands of operations deep. An empty tensor needs no special care.
 
     ```python
     Tensor = tensor_with(propagate)
@@ -205,6 +224,18 @@ class WalkBack(Part):
             _first_gradient_again,
             "Every formula gets the gradient of the result. Give each the one that has arrived for "
             "its own tensor, which you took out of the dictionary.",
+        ),
+        "written into a gradient": (
+            _written_into,
+            "You write into the numbers of a gradient, and its history does not know of that. Add "
+            "tensors: `tensor.grad + upstream`.",
+            r"\.data",
+        ),
+        "numbers without a history": (
+            _numbers_only,
+            "The gradient is made of numbers alone, so it cannot be differentiated once more. Keep "
+            "the tensor that arrived.",
+            r"\.data",
         ),
         "twice in a leaf": (
             _twice_in_leaf,
@@ -331,6 +362,20 @@ class WalkBack(Part):
             "the slope of a slope",
             f"{x}(x * x * x).backward(create_graph=True)\nslope = x.grad\nx.zero_grad()\n"
             "slope.backward()",
+            "slope.data",
+            "x.grad.data",
+        )
+        yield program_case(
+            "slopes of vectors added up",
+            f"{vectors}for _ in range(2):\n    (x * y * x).sum().backward(create_graph=True)\n"
+            "slope = x.grad.sum()\nx.zero_grad()\nslope.backward()",
+            "slope.data",
+            "x.grad.data",
+        )
+        yield program_case(
+            "slopes added up",
+            f"{x}(x * x).backward(create_graph=True)\n(x * x * x).backward(create_graph=True)\n"
+            "slope = x.grad\nx.zero_grad()\nslope.backward()",
             "slope.data",
             "x.grad.data",
         )

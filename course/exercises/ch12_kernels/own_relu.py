@@ -51,6 +51,18 @@ def _one_block(x: tk.Tensor) -> tk.Tensor:
     return out
 
 
+def _rows_counted(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = max(x[i], 0.0)
+
+    out = tk.zeros_like(x)
+    clamped[-(-max(len(x), 1) // 64), 64](x.reshape(-1), out.reshape(-1), len(x))
+    return out
+
+
 def _absolute(x: tk.Tensor) -> tk.Tensor:
     @cuda.kernel
     def clamped(x, out, n):
@@ -111,6 +123,12 @@ class OwnRelu(Exercise):
             _one_block,
             "Only the first elements are computed: there are fewer threads than elements. Take "
             "`-(-n // 64)` blocks of 64 threads.",
+        ),
+        "rows are counted": (
+            _rows_counted,
+            "`len(x)` is the number of rows, and only so many elements are computed. "
+            "`x.numel()` counts the elements.",
+            r"len\(x\)|shape\[0\]",
         ),
         "the absolute value": (
             _absolute,

@@ -73,6 +73,38 @@ def _own_sum_only(x, out, columns):
         out[row, j] = math.exp(x[row, j] - largest) / own
 
 
+def _own_largest_and_sum(x, out, columns):
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(t, columns, 4):
+        largest = max(largest, x[row, j])
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(x[row, j] - largest)
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / own
+
+
+def _parts_do_not_fit(x, out, columns):
+    part = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[row, 0]
+    for j in range(t, columns, 4):
+        largest = max(largest, x[row, j])
+    own = 0.0
+    for j in range(t, columns, 4):
+        own += math.exp(x[row, j] - largest)
+    part[t] = own
+    cuda.syncthreads()
+    whole = 0.0
+    for k in range(4):
+        whole += part[k]
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / whole
+
+
 def _no_barrier_for_the_sum(x, out, columns):
     part = cuda.shared(4, tk.float32)
     t = cuda.threadIdx.x
@@ -137,7 +169,7 @@ def _not_divided(x, out, columns):
         out[row, j] = math.exp(x[row, j] - largest)
 
 
-@exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=7)
+@exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=15)
 class SoftmaxRows(KernelExercise):
     """Softmax in one launch
 
@@ -178,6 +210,16 @@ class SoftmaxRows(KernelExercise):
             _own_sum_only,
             "Each thread divides by the sum of its own columns. The sum of the whole row is in the "
             "four parts together.",
+        ),
+        "its own largest and sum": (
+            _own_largest_and_sum,
+            "Each thread knows only its own columns: their largest and their sum. Put the four "
+            "parts together in shared memory, twice.",
+        ),
+        "parts that do not fit": (
+            _parts_do_not_fit,
+            "Each thread takes off the largest of its own columns, so the four sums do not belong "
+            "together. All threads take off the largest of the row.",
         ),
         "reads before the barrier": (
             _no_barrier_for_the_sum,

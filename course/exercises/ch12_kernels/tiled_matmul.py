@@ -114,6 +114,23 @@ def _right_tile_turned(a, b, out, n):
     out[row, column] = value
 
 
+def _tiles_overlap(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, tile + tx]
+        right[ty, tx] = b[tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
 def _element_by_element(a, b, out, n):
     left = cuda.shared((4, 4), tk.float32)
     right = cuda.shared((4, 4), tk.float32)
@@ -145,7 +162,7 @@ def _without_tiles(a, b, out, n):
     kind="complete",
     points=3,
     difficulty=5,
-    minutes=8,
+    minutes=12,
 )
 class TiledMatmul(KernelExercise):
     """A matrix product in tiles
@@ -189,6 +206,11 @@ class TiledMatmul(KernelExercise):
             _always_the_first_tile,
             "Every turn brings the first tile again. The columns of `a` and the rows of `b` begin "
             "at `4 * tile`.",
+        ),
+        "tiles that overlap": (
+            _tiles_overlap,
+            "`tile` counts tiles, and each is four wide: its columns of `a` and its rows of `b` "
+            "begin at `4 * tile`.",
         ),
         "the right tile is turned": (
             _right_tile_turned,

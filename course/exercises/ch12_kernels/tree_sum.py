@@ -147,7 +147,7 @@ def _the_same_elements_again(x, out, n):
     kind="complete",
     points=3,
     difficulty=4,
-    minutes=6,
+    minutes=10,
 )
 class TreeSum(KernelExercise):
     """A tree in shared memory

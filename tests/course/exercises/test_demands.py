@@ -111,6 +111,18 @@ BROKEN = [
         """,
     ),
     (
+        "micro-batches",
+        "in pieces",
+        """
+        def micro_batch_gradient(x, y, w, size):
+            w = w.clone().requires_grad_()
+            starts = range(0, len(x), size)
+            loss = sum(((x[s : s + size] @ w - y[s : s + size]) ** 2).sum() for s in starts)
+            (loss / len(x)).backward()
+            return w.grad
+        """,
+    ),
+    (
         "second-derivative",
         "Let autograd find it",
         """
@@ -445,6 +457,13 @@ def test_nothing_is_said_to_be_missing_that_another_function_may_do():
     assert not rule.is_broken_by("def f(x):\n    return summed_in_pieces(x)")
     assert not rule.is_broken_by("def f(x):\n    return sum(it for it in x)")
     assert not rule.is_broken_by("def f(x:")
+
+
+def test_a_walk_back_in_a_function_that_a_loop_calls_is_in_the_loop():
+    rule = Rule("in pieces", "A backward for each.", needs=(GRADIENT_IN_LOOP,))
+    inner = "    def piece(p):\n        p.sum().backward()\n"
+    assert not rule.is_broken_by(f"def f(x):\n{inner}    for p in x:\n        piece(p)")
+    assert rule.is_broken_by(f"def f(x):\n{inner}    piece(sum(p for p in x))")
 
 
 def test_a_loop_without_a_gradient_makes_no_hessian():

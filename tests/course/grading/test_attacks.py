@@ -174,7 +174,11 @@ def test_replies_forged_within_the_protocol_earn_nothing(klass_once: Class, valu
         "from course.sandbox.learner import Learner\n"
         "own = Learner._called\n"
         f"more = {{'value': {value}, 'same': [], 'status': 'passed', 'earned': 6.0}}\n"
-        "Learner._called = lambda *a: (own(*a)[0] | more, [])\n"
+        "def forged(self, message, blocks):\n"
+        "    reply, memory = own(self, message, blocks)\n"
+        "    is_answer = type(message['function']) is int\n"
+        "    return (reply | more, []) if is_answer else (reply, memory)\n"
+        "Learner._called = forged\n"
         "def checkerboard(rows, columns): return 6.0"
     )
     notebook = klass_once.blank()

@@ -115,12 +115,9 @@ def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
     from nbgrader.converters import Autograde
     from nbgrader.coursedir import CourseDirectory
 
-    def worker(chapter: str, digest: str, profile: str) -> workers.Worker:
-        return workers.Worker(0, nbgrader_way._source(chapter), profile, LIMITS, 0)
-
-    monkeypatch.setattr(nbgrader_way, "_worker", worker)
     monkeypatch.setenv("COURSE_ROOT", str(school.root))
-    school.submit("ada", honest, name="ada (2).ipynb")
+    ada = school.submit("ada", honest, name="ada (2).ipynb")
+    (ada / "submission_secret.txt").write_bytes(b"\xde\xad")  # at which `release_feedback` stops
     school.submit("bob", honest[:5000])
     config = nbgrader_config()
     config.CourseDirectory.root = str(school.root)
@@ -128,32 +125,14 @@ def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
     config.CourseDirectory.assignment_id = CHAPTER
     Autograde(coursedir=CourseDirectory(config=config), config=config).start()
     assert school.scores() == {"ada": 20, "bob": 0}
-    assert (school.root / "course" / "graded" / "bob" / f"{CHAPTER}.json").exists()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nbgrader's open
-@pytest.mark.parametrize("secret", [None, b"", b"\xde\xad", b"x" * 200 + b"\xff"])
-def test_feedback_of_what_came_by_mail_stops_no_release(
-    school: School, secret: bytes | None
-) -> None:
-    # stock: an exception, and no feedback for whoever comes after
-    from nbgrader.coursedir import CourseDirectory
-
-    page = school.root / "course" / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
-    page.parent.mkdir(parents=True)
-    page.write_text("feedback")
-    if secret is not None:  # `nbgrader autograde` takes over the learner's, whatever it is
-        (page.parent / "submission_secret.txt").write_bytes(secret)
-    config = nbgrader_config()
-    config.CourseDirectory.root = str(school.root)
-    config.CourseDirectory.assignment_id = CHAPTER
-    release = nbgrader_way.ReleaseFeedback(coursedir=CourseDirectory(config=config), config=config)
-    release.src_path = str(page.parent)
-    release.dest_path = str(school.root / "released")
-    Path(release.dest_path).mkdir()
-    release.copy_files()
-    (released,) = Path(release.dest_path).iterdir()
-    assert released.read_text() == "feedback"
+    file = result_file(school.root, "ada", CHAPTER)
+    before = file.stat().st_mtime_ns
+    grade(school)
+    assert file.stat().st_mtime_ns == before, "`course grade` has nothing more to do"
+    for learner in ("ada", "bob"):
+        beside = school.root / "course" / "autograded" / learner / CHAPTER
+        assert len((beside / "submission_secret.txt").read_text("ascii")) == 32
+        assert (beside / "timestamp.txt").exists()
 
 
 @pytest.mark.rest

@@ -33,17 +33,21 @@ RUN = (
 )
 LOOK = (
     "import course.sandbox.learner as it\n"
-    "own = it.Learner._do_look\n"
-    "forged = lambda r, b: (r | dict(exists=True, {forged}), b)\n"
-    "it.Learner._do_look = lambda *a: forged(*own(*a))"
+    "own = it.Learner._do_call\n"
+    "def forged(self, message, blocks):\n"
+    "    reply, memory = own(self, message, blocks)\n"
+    "    if message['function'] == {function!r}:\n"
+    "        reply['value'] = {forged}\n"
+    "    return reply, memory\n"
+    "it.Learner._do_call = forged"
 )
 STREAM = "dict(output_type='stream', text='%s'"
 FORGED_TEXT = "8 MB of a cell's text"
 FORGED = {
     FORGED_TEXT: RUN.format(forged="source='x = 1;' * 1_300_000"),
-    "8 MB of a function's text": LOOK.format(forged="source='x = 1;' * 1_300_000"),
+    "8 MB of a function's text": LOOK.format(function="getsource", forged="'x = 1;' * 1_300_000"),
     "8 MB of {} as outputs": RUN.format(forged="outputs=[{}] * 2_000_000"),
-    "8 MB of {} as a value": LOOK.format(forged="value={'l': [{}] * 2_000_000}"),
+    "8 MB of {} as a value": LOOK.format(function="look", forged="{'l': [{}] * 2_000_000}"),
     "200,000 outputs": RUN.format(forged=f"outputs=[{STREAM % 'a'})] * 200_000"),
     "7 MB of an output": RUN.format(forged=f"outputs=[{STREAM % '<'} * 7_000_000)]"),
 }

@@ -44,7 +44,7 @@ def result(learner: str, earned: float, answer: str = "", got: str = "", hints: 
         Graded("check-pixels", replace(one, mistake=mistake)),
         Graded("check-nothing", untouched),
     )
-    return Result(learner, CHAPTER, exercises=exercises, notebook={"cells": cells})
+    return Result(learner, CHAPTER, exercises=exercises, cells=cells)
 
 
 def written(root: Path, *results: Result, **options: bool) -> str:

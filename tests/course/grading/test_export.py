@@ -180,6 +180,19 @@ def test_what_is_handed_in_and_not_graded_is_no_zero(graded: School, learner: st
     assert not file.exists()
 
 
+@pytest.mark.parametrize("exporter", [(), ("--exporter=course.grading.export.CanvasExport",)])
+def test_nbgraders_own_export_refuses_too(graded: School, exporter: tuple[str, ...]) -> None:
+    from nbgrader.apps import ExportApp
+
+    graded.submit("ada", b"{}")
+    app = ExportApp(config=nbgrader_config(own=True))
+    file = graded.root / "grades.csv"
+    app.initialize([*exporter, "--to", str(file), "--assignment", CHAPTER])
+    with pytest.raises(CourseError, match="not graded: 'ada'"):
+        app.start()
+    assert not file.exists()
+
+
 @pytest.mark.usefixtures("kept_workers")
 def test_who_is_graded_or_refused_is_exported(school: School, half: bytes) -> None:
     school.submit("ada", half)

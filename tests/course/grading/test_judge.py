@@ -323,7 +323,8 @@ def test_plain_asserts_are_graded_apart(
 ) -> None:
     run(session, mine)
     caller = Caller(session, budget=Budget(1.0))
-    report = asserts.judge(caller, check, "check-double", 2.0)
+    cells = told("answer = double = x = f = said = path = None")
+    report = asserts.judge(caller, check, "check-double", 2.0, cells)
     assert report.score == earned, str(report)
 
 

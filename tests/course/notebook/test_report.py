@@ -31,6 +31,13 @@ def test_the_text_shows_the_first_failure_in_full_and_the_others_by_name():
     assert "three" in text
 
 
+def test_advice_of_several_lines_keeps_them_below_one_another():
+    advice = "a:    2  3\nb: 4  5"
+    report = Report("x", "X", "failed", 3.0, rows=(Row("two", "failed", tip=advice),))
+    assert f">{advice}</pre>" in report.html()
+    assert "a:    2  3\n" in str(report)
+
+
 def test_the_table_has_a_caption_scoped_headers_and_words_beside_the_marks():
     html = Report("x", "X", "partly", 3.0, 1.0, rows=ROWS).html()
     assert "<caption" in html
