@@ -13,9 +13,7 @@ Programming Guide, Device Memory Accesses and Shared Memory).
 
 import itertools
 import math
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit.cuda.kernel_source import Source
@@ -98,65 +96,58 @@ class Log:
         self.counts = self.least = Counts()
         self.shown = list[list[Together]]()
         self._numbers = Counter[str]()
-        self._positions = [*source.thread.__code__.co_positions()]
-        self._accesses = list[Access]()
+        # the place in the text of each instruction, and what the threads did since the last barrier
+        self.positions: list[Any] = [*source.thread.__code__.co_positions()]
+        self.accesses = list[Access]()
         self._written = set[tuple[int, int]]()  # blocks and addresses in shared memory
         # of each address in global memory: an access for each block and kind
         self._touched = defaultdict[int, dict[Any, Access]](dict)
 
-    def note(self, memory: Any, kind: str, element: tuple[int, ...], address: int) -> Access:
-        """The running thread accesses an element; ``Memory.at`` says so."""
-        place: Any = self._positions[sys._getframe(3).f_lasti // 2]  # the frame of the kernel
-        it = Access(self.block, self.thread, place, memory, kind, element, address)
-        self._accesses.append(it)
-        return it
-
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
-        turns, elements, warps = Counter[Any](), defaultdict(list), defaultdict(list)
+        turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
         early = []
-        for it in self._accesses:
-            elements[it.address].append(it)
-            turn = turns[it.thread, it.place, it.kind]
-            turns[it.thread, it.place, it.kind] += 1
-            warps[it.thread // WARP, it.place, it.kind, turn].append(it)
-            if not it.memory.is_shared:
-                self._touched[it.address].setdefault((it.block, it.kind), it)
-            elif it.kind == STORE:
-                self._written.add((it.block, it.address))
-            elif (it.block, it.address) not in self._written:
-                early.append(it)
-        for address in sorted(elements):
-            self._check_race(elements[address], "thread")
-        for it in early:
-            self._refuse_unwritten(it)
+        for access in self.accesses:
+            block, thread, place, memory, kind, _, address = access
+            elements[address].append(access)
+            came = thread, place, kind
+            warps[thread // WARP, place, kind, turns[came]].append(access)
+            turns[came] += 1
+            if not memory.is_shared:
+                self._touched[address].setdefault((block, kind), access)
+            elif kind == STORE:
+                self._written.add((block, address))
+            elif (block, address) not in self._written:
+                early.append(access)
+        self._check_races(elements, "thread")
+        for access in early:
+            self._refuse_unwritten(access)
         found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
         if self.block == 0 and found:
             self.shown.append(found)
         self._numbers["barriers"] += is_barrier
-        self._accesses = []
+        self.accesses = []
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
-        for address in sorted(self._touched):
-            self._check_race(self._touched[address].values(), "block")
+        self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        all_of_it = [it for found in self._touched.values() for it in found.values()]
-        read = [it.host for it in {it.memory for it in all_of_it if it.kind != STORE}]
-        written = [it.host for it in {it.memory for it in all_of_it if it.kind != LOAD}]
-        pieces = sum(-(-it.nbytes // PIECE) for it in read + written)
-        self.least = Counts(sum(it.size for it in read), sum(it.size for it in written), pieces)
+        accesses = [each for found in self._touched.values() for each in found.values()]
+        read = [x.host for x in {each.memory for each in accesses if each.kind != STORE}]
+        written = [x.host for x in {each.memory for each in accesses if each.kind != LOAD}]
+        pieces = sum(-(-x.nbytes // PIECE) for x in read + written)
+        self.least = Counts(sum(x.size for x in read), sum(x.size for x in written), pieces)
 
     def _count(self, warp: int, turn: int, accesses: list[Access]) -> Together:
         """Count what the threads of a warp access together."""
         n, memory, kind = len(accesses), accesses[0].memory, accesses[0].kind
         if memory.is_shared:
-            words = {it.address // WORD for it in accesses}
+            words = {each.address // WORD for each in accesses}
             asked = max(Counter(word % BANKS for word in words).values())
             found = {"bank_conflicts": asked - 1}
         else:
-            asked = len({it.address // PIECE for it in accesses})
+            asked = len({each.address // PIECE for each in accesses})
             found = {"loads": n * (kind != STORE), "stores": n * (kind != LOAD)}
             found["transactions"] = asked
         idle = min(WARP, self.n_threads - warp * WARP) - n
@@ -165,13 +156,19 @@ class Log:
 
     # What goes wrong
 
-    def _check_race(self, accesses: Collection[Access], who: str) -> None:
+    def _check_races(self, elements: dict[int, list[Access]], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
-        kinds, runners = {it.kind for it in accesses}, {getattr(it, who) for it in accesses}
-        if len(runners) == 1 or kinds in ({LOAD}, {ATOMIC}):
-            return
+        for _, accesses in sorted(elements.items()):
+            kinds = {each.kind for each in accesses}
+            if len({getattr(each, who) for each in accesses}) > 1 and kinds not in (
+                {LOAD},
+                {ATOMIC},
+            ):
+                self._refuse_race(accesses, who)
+
+    def _refuse_race(self, accesses: list[Access], who: str) -> NoReturn:
         # the write of the lowest one, and the lowest other one: in whatever order they ran
-        ordered = sorted(accesses, key=lambda it: (it.kind == LOAD, it.block, it.thread))
+        ordered = sorted(accesses, key=lambda each: (each.kind == LOAD, each.block, each.thread))
         one, other = next(
             (a, b)
             for a, b in itertools.permutations(ordered, 2)
@@ -183,30 +180,30 @@ class Log:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
         self.refuse(
             f"races: two {who}s touch {one.text}, and one of them writes",
-            [(it.line, it.block, it.thread, f"{it.kind} it") for it in (one, other)],
+            [(each.line, each.block, each.thread, f"{each.kind} it") for each in (one, other)],
             ", with no barrier between: the result depends on who is first",
             repair=repair,
             element=one.element,
         )
 
-    def refuse_outside(self, it: Access) -> NoReturn:
+    def refuse_outside(self, access: Access) -> NoReturn:
         """KernelError for an index outside of its array."""
-        name, sizes = it.memory.name, " x ".join(map(str, it.memory.host.shape))
+        name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
         self.refuse(
-            f"reaches {it.text}, which is outside of {name}",
-            [(it.line, it.block, it.thread, "was there")],
+            f"reaches {access.text}, which is outside of {name}",
+            [(access.line, access.block, access.thread, "was there")],
             f"; {name} has {sizes} elements, and none is counted from the end",
             repair="a guard around the line: if i < n:",
-            element=it.element,
+            element=access.element,
         )
 
-    def _refuse_unwritten(self, it: Access) -> NoReturn:
+    def _refuse_unwritten(self, access: Access) -> NoReturn:
         self.refuse(
-            f"reads {it.text} before any thread has written it",
-            [(it.line, it.block, it.thread, "was there")],
+            f"reads {access.text} before any thread has written it",
+            [(access.line, access.block, access.thread, "was there")],
             ". Shared memory begins with no meaning, in each block anew",
-            repair=f"{it.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
-            element=it.element,
+            repair=f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
+            element=access.element,
         )
 
     def refuse(

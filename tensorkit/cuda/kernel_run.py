@@ -7,15 +7,15 @@ block have; what else a GPU would not notice is found in the log (``kernel_log``
 
 import math
 import random
+import sys
 import traceback
 from functools import partial
 from operator import index as integer
-from operator import mul
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit.cuda.kernel_log import ATOMIC, LOAD, STORE, Log, Pair
+from tensorkit.cuda.kernel_log import ATOMIC, LOAD, STORE, Access, Log, Pair
 from tensorkit.cuda.kernel_source import Source
 
 
@@ -24,15 +24,20 @@ class Memory:
 
     def __init__(self, name: str, host: Any, start: int, log: Log) -> None:
         self.name, self.host, self.start, self.log = name, host, start, log
-        self.is_shared = start < 0
+        self.is_shared, self.dims = start < 0, [*zip(host.shape, host.strides, strict=True)]
 
     def at(self, kind: str, index: Any) -> tuple[int, ...]:
         """The index of an element; the access is noted, and its bounds are checked."""
         index = tuple(map(integer, index if type(index) is tuple else (index,)))
-        address = self.start + sum(map(mul, index, self.host.strides))
-        access = self.log.note(self, kind, index, address)
-        if not all(0 <= at < size for at, size in zip(index, self.host.shape, strict=True)):
-            self.log.refuse_outside(access)
+        address, is_inside, log = self.start, True, self.log
+        for at, (size, step) in zip(index, self.dims, strict=True):
+            address += at * step
+            is_inside = is_inside and 0 <= at < size
+        place = log.positions[sys._getframe(2).f_lasti // 2]  # where the kernel is
+        access = Access(log.block, log.thread, place, self, kind, index, address)
+        log.accesses.append(access)
+        if not is_inside:
+            log.refuse_outside(access)
         return index
 
     def __getitem__(self, index: Any) -> Any:
@@ -115,7 +120,7 @@ def _explain(log: Log, error: Exception) -> NoReturn:
 
 
 def _refuse_split(log: Log, reached: dict[int, int]) -> NoReturn:
-    line, other = sorted(reached, key=lambda it: it or math.inf)[:2]
+    line, other = sorted(reached, key=lambda line: line or math.inf)[:2]
     does = f"waits in line {other}" if other else "has ended"
     acts = (line, log.block, reached[line], "waits there"), (line, log.block, reached[other], does)
     log.refuse(

@@ -69,7 +69,7 @@ syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
 WORDS = (*POSITIONS, grid, syncthreads, atomic_add, shared)
-_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {it: it.example for it in WORDS}
+_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {w: w.example for w in WORDS}
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
@@ -92,7 +92,7 @@ class Source:
             self.lines = textwrap.dedent("".join(lines)).splitlines()
             tree: Any = ast.parse("\n".join(self.lines))
             self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
-            self.parameters = [it.arg for it in self.tree.args.args]
+            self.parameters = [arg.arg for arg in self.tree.args.args]
         except (OSError, TypeError, SyntaxError, IndexError, AttributeError):
             first = f"The text of kernel {self.name} is not found"
             repair = "@cuda.kernel above a def in a cell or a file"
@@ -101,13 +101,13 @@ class Source:
             what = "its parameters have no defaults and no *"
             self.refuse(self.first, what, "def kernel(x, out, n):")
         nodes: list[Any] = [*ast.walk(self.tree)]
-        names = [it for it in nodes if isinstance(it, ast.Name)]
-        self.used = {it.id for it in names}
-        self.locals = {it.id for it in names if isinstance(it.ctx, ast.Store)}
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        self.used = {name.id for name in names}
+        self.locals = {name.id for name in names if isinstance(name.ctx, ast.Store)}
         # a program to be completed is refused when it is launched
-        self.gaps = [it for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
-        indexed = [it.value for it in nodes if isinstance(it, ast.Subscript)]
-        indexed += [array for it in nodes if self.calls(it, atomic_add) for array in it.args[:1]]
+        self.gaps = [node for node in nodes if isinstance(node, ast.Constant) and node.value is ...]
+        indexed = [node.value for node in nodes if isinstance(node, ast.Subscript)]
+        indexed += [x for node in nodes if self.calls(node, atomic_add) for x in node.args[:1]]
         self.arrays = {*map(ast.unparse, indexed)} & {*self.parameters}
         self.n_dims = dict[str, int]()
         self.shared: dict[str, tuple[tuple[int, ...], Any]] = {}
@@ -139,8 +139,8 @@ class Source:
 
     def _for_simulated(self) -> Any:
         node = _ForSimulated(self).visit(self._bare())
-        names = *self.shared, *(f"_{it.name}" for it in (*POSITIONS, grid, atomic_add))
-        node.args.kwonlyargs = [ast.arg(it) for it in names]
+        names = *self.shared, *(f"_{each.name}" for each in (*POSITIONS, grid, atomic_add))
+        node.args.kwonlyargs = [ast.arg(name) for name in names]
         node.args.kw_defaults = [None] * len(names)
         node.body.append(ast.Expr(ast.Yield(ast.Constant(0))))
         module = ast.fix_missing_locations(ast.Module([node], []))
@@ -152,7 +152,7 @@ class Source:
         """A copy of the function without decorators, docstring and annotations."""
         node = deepcopy(self.tree)
         node.decorator_list, node.returns = [], None
-        node.args.args = [ast.arg(it) for it in self.parameters]
+        node.args.args = [ast.arg(parameter) for parameter in self.parameters]
         node.body = node.body[ast.get_docstring(node) is not None :]
         return node
 
@@ -200,7 +200,7 @@ class _ForCupy(ast.NodeTransformer):
     def translated(self, function: Any) -> Any:
         """The function as cupyx.jit understands it."""
         self.body = function.body
-        function.body = [self.visit(it) for it in self.body]
+        function.body = [self.visit(each) for each in self.body]
         sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in self.source.shared.values()]
         if sum(sizes) > MOST_SHARED:
             what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
@@ -232,7 +232,7 @@ class _ForCupy(ast.NodeTransformer):
             return self._shared(node, target, value)
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
         if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
-            target.elts = [self.visit(it) for it in target.elts]
+            target.elts = [self.visit(elt) for elt in target.elts]
             pair = [_int64(_expression(f"jit.grid(2)[{at}]")) for at in (0, 1)]
             return ast.Assign([target], ast.Tuple(pair, ast.Load()))
         value = self.visit(value)
@@ -244,9 +244,9 @@ class _ForCupy(ast.NodeTransformer):
         target = self.visit(target)
         try:
             sizes, dtype = call.args
-            shape = tuple(eval(ast.unparse(self.visit(it)), {}) for it in _parts(sizes))
+            shape = tuple(eval(ast.unparse(self.visit(part)), {}) for part in _parts(sizes))
             kind = self.value(dtype).numpy
-            is_fine = len(shape) < 3 and all(type(it) is int and it > 0 for it in shape)
+            is_fine = len(shape) < 3 and all(type(each) is int and each > 0 for each in shape)
         except (AttributeError, NameError, TypeError, ValueError):
             is_fine = False
         if not is_fine or node not in self.body or call.keywords:
@@ -264,8 +264,8 @@ class _ForCupy(ast.NodeTransformer):
         loop = node.iter
         if not self.calls(loop, range) or loop.keywords:
             self.refuse("a loop goes over a range", "for j in range(n):")
-        loop.args = [_int64(self.visit(it)) for it in loop.args]
-        return ast.For(self.visit(node.target), loop, [self.visit(it) for it in node.body], [])
+        loop.args = [_int64(self.visit(arg)) for arg in loop.args]
+        return ast.For(self.visit(node.target), loop, [self.visit(each) for each in node.body], [])
 
     # Expressions
 
@@ -279,7 +279,7 @@ class _ForCupy(ast.NodeTransformer):
         source, name = self.source, ast.unparse(array)
         if name not in (*source.arrays, *source.shared):
             self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
-        parts = [ast.unparse(self.visit(it)) for it in _parts(index)]
+        parts = [ast.unparse(self.visit(part)) for part in _parts(index)]
         if source.n_dims.setdefault(name, len(parts)) != len(parts):
             what = f"{name} has {source.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
             self.refuse(what, f"{name}[i], or {name}[i, j]")
@@ -322,7 +322,7 @@ class _ForCupy(ast.NodeTransformer):
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
         is_of_cupy = function in (abs, *_MATH)
         found = _expression(f"cupy.{function.__name__}") if is_of_cupy else node.func
-        return ast.Call(found, [self.visit(it) for it in args], [])
+        return ast.Call(found, [self.visit(arg) for arg in args], [])
 
 
 def _parts(index: Any) -> Any:

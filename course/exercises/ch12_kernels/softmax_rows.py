@@ -218,7 +218,9 @@ class SoftmaxRows(KernelExercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(rows: int, columns: int, label: str, more: float = 0.0) -> Case:
-            values = [[it + more for it in draw.floats(columns, -2, 2)] for _ in range(rows)]
+            values = [
+                [number + more for number in draw.floats(columns, -2, 2)] for _ in range(rows)
+            ]
             x = tk.tensor(values).reshape(rows, columns)
             return case(rows, 4, x, unfilled(rows, columns), columns, label=label)
 
