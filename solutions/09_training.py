@@ -248,9 +248,7 @@ print(labels[:12], labels.dtype)
 def draw(photos):
     for row in range(8):
         rows = [photo[row].tolist() for photo in photos]
-        blocks = [
-            "".join(" ░▒▓█"[min(grey // 4, 4)] * 2 for grey in line) for line in rows
-        ]
+        blocks = ["".join(" ░▒▓█"[min(ink // 4, 4)] * 2 for ink in row) for row in rows]
         print("   ".join(blocks))
 
 
