@@ -252,7 +252,7 @@ for _ in range(6):
     (slope,) = tk.autograd.grad(curved(point), point)
     x = x - tk.linalg.solve(hessian(curved, x), slope)
     newton_path.append(x.tolist())
-print([round(number, 4) for number in newton_path[-1]], "after", len(newton_path) - 1, "steps")
+print([round(x, 4) for x in newton_path[-1]], "after", len(newton_path) - 1, "steps")
 viz.landscape(lambda x, y: curved((x, y)), newton_path)
 
 # %% [markdown]

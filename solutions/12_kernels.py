@@ -174,12 +174,12 @@ print([launch.counts.transactions for launch in profile])
 
 # %% [markdown]
 # Both read 2,048 elements. A thread that walks along its row looks orderly, but the 32 threads of
-# the warp are in 32 different rows at any moment. `cuda.profile()` shows the counts as a table. In
-# brackets stands the least that the arguments allow. Counts that are 0 in every launch are left
-# out:
+# the warp are in 32 different rows at any moment. A launch prints its counts, and in brackets the
+# least number of transactions that its arguments allow:
 
 # %% role="show"
-print(profile)
+print(by_rows)
+print(by_columns)
 
 # %% role="show"
 viz.kernel(by_rows)

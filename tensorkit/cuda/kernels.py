@@ -207,15 +207,12 @@ def _with_addresses(tensors: dict[str, Any]) -> dict[str, tuple[Any, int]]:
 
 
 class Profile(list[Launch]):
-    """The launches of a block; printed as a table, without the counts that are 0 in all of them."""
+    """The launches of a block; printed as a table."""
 
     def __repr__(self) -> str:
         rows = [("launch", *(name.replace("_", " ") for name in Counts._fields)), *map(_row, self)]
-        columns = [column for column in zip(*rows, strict=True) if {*column[1:]} != {"0"}]
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True)
-        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join([*lines, "In brackets: the least that the arguments allow."])
 
 

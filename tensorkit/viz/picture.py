@@ -58,8 +58,7 @@ class Picture:
         box = f' tabindex="0" role="group" aria-label="{escape(self.title)}"' if fit else ""
         return (
             f'{_THEMES}<div style="overflow-x:auto"{box}><img class="tk-picture" '
-            f'alt="{escape(self.alt)}" '
-            f'style="{fit}max-width:100%;height:auto" '
+            f'alt="{escape(self.alt)}" style="{fit}max-width:100%;height:auto" '
             f'src="data:image/svg+xml;base64,{data}"></div>{self._below}'
         )
 
