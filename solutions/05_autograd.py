@@ -416,7 +416,7 @@ with transplant(unbroadcast) as asked:
         wanted = inputs @ tk.tensor([[2.0], [-1.0]]) + 0.5
         ((inputs @ w + b - wanted) ** 2).mean().backward()
         optimizer.step()
-    print([round(it, 2) for it in w.flatten().tolist()], round(b.item(), 2))
+    print([round(number, 2) for number in w.flatten().tolist()], round(b.item(), 2))
 print(asked)
 
 # %% [markdown]

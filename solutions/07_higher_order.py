@@ -88,7 +88,7 @@ x = tk.tensor(0.0, requires_grad=True)
 orders = [tk.sigmoid(x)]
 for _ in range(3):
     orders.append(tk.autograd.grad(orders[-1], x, create_graph=True)[0])
-print([round(it.item(), 4) for it in orders])
+print([round(order.item(), 4) for order in orders])
 
 # %% [markdown]
 # In the graph of the slope, the nodes of the gradient formula follow the sigmoid itself. The next
@@ -122,7 +122,7 @@ with transplant(sigmoid_gradient) as asked:
         loss = ((tk.sigmoid(points @ w) - above) ** 2).mean()
         loss.backward()
         optimizer.step()
-    print([round(it, 2) for it in tk.sigmoid(points @ w).flatten().tolist()])
+    print([round(number, 2) for number in tk.sigmoid(points @ w).flatten().tolist()])
 print(asked)
 
 # %% [markdown]
@@ -218,7 +218,7 @@ def descend(start, rate, steps):
 
 start = tk.tensor([4.0, 1.0])
 path = descend(start, rate=0.045, steps=15)
-print([round(it, 2) for it in path[-1]])
+print([round(number, 2) for number in path[-1]])
 
 # %% role="show"
 viz.landscape(lambda x, y: valley((x, y)), path)
@@ -252,7 +252,7 @@ for _ in range(6):
     (slope,) = tk.autograd.grad(curved(point), point)
     x = x - tk.linalg.solve(hessian(curved, x), slope)
     newton_path.append(x.tolist())
-print([round(it, 4) for it in newton_path[-1]], "after", len(newton_path) - 1, "steps")
+print([round(x, 4) for x in newton_path[-1]], "after", len(newton_path) - 1, "steps")
 viz.landscape(lambda x, y: curved((x, y)), newton_path)
 
 # %% [markdown]

@@ -248,7 +248,7 @@ print(labels[:12], labels.dtype)
 def draw(photos):
     for row in range(8):
         rows = [photo[row].tolist() for photo in photos]
-        blocks = ["".join(" ░▒▓█"[min(it // 4, 4)] * 2 for it in line) for line in rows]
+        blocks = ["".join(" ░▒▓█"[min(ink // 4, 4)] * 2 for ink in row) for row in rows]
         print("   ".join(blocks))
 
 
@@ -457,7 +457,11 @@ viz.training(history, per="step")
 
 # %%
 p = tk.tensor([1.0, 2.0], requires_grad=True)
-for make in (optim.SGD, lambda it, lr: optim.SGD(it, lr=lr, momentum=0.9), optim.Adam):
+for make in (
+    optim.SGD,
+    lambda params, lr: optim.SGD(params, lr=lr, momentum=0.9),
+    optim.Adam,
+):
     optimizer = make([p], lr=0.01)
     optimizer.zero_grad()
     (p * tk.tensor([1.0, 10.0])).sum().backward()

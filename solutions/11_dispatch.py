@@ -411,7 +411,7 @@ for device in ("cpu", "counting"):
     loader = DataLoader(TensorDataset(images, labels), batch_size=32, shuffle=True)
     optimizer = optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     losses = [train_for_an_epoch(model, loader, optimizer) for _ in range(3)]
-    print(device, [round(it, 3) for it in losses])
+    print(device, [round(loss, 3) for loss in losses])
 counting
 
 # %% [markdown]

@@ -169,17 +169,17 @@ matrix = tk.ones(32, 64, device="cuda")
 with cuda.profile() as profile:
     by_rows = sum_of_row[1, 32](matrix, tk.zeros(32, device="cuda"), 32, 64)
     by_columns = sum_of_column[2, 32](matrix, tk.zeros(64, device="cuda"), 32, 64)
-print([it.counts.loads for it in profile])
-print([it.counts.transactions for it in profile])
+print([launch.counts.loads for launch in profile])
+print([launch.counts.transactions for launch in profile])
 
 # %% [markdown]
 # Both read 2,048 elements. A thread that walks along its row looks orderly, but the 32 threads of
-# the warp are in 32 different rows at any moment. `cuda.profile()` shows the counts as a table. In
-# brackets stands the least that the arguments allow. Counts that are 0 in every launch are left
-# out:
+# the warp are in 32 different rows at any moment. A launch prints its counts, and in brackets the
+# least number of transactions that its arguments allow:
 
 # %% role="show"
-print(profile)
+print(by_rows)
+print(by_columns)
 
 # %% role="show"
 viz.kernel(by_rows)

@@ -153,12 +153,12 @@ def _wrong_cells(exercise: Exercise) -> Iterator[str]:
 def _outside_of_gaps(exercise: Exercise) -> list[str]:
     """The lines that only one of a program with gaps and its answer has, where there is no gap."""
     cells = exercise.solution_source, exercise.released_source
-    a, b = (ast.unparse(ast.parse(it)).splitlines() for it in cells)
+    a, b = (ast.unparse(ast.parse(cell)).splitlines() for cell in cells)
     blocks = difflib.SequenceMatcher(a=a, b=b, autojunk=False).get_opcodes()
     return [
         line.strip()
         for kind, a_start, a_end, b_start, b_end in blocks
-        if kind != "equal" and not any("..." in it for it in b[b_start:b_end])
+        if kind != "equal" and not any("..." in line for line in b[b_start:b_end])
         for line in (*a[a_start:a_end], *b[b_start:b_end])
     ]
 

@@ -124,7 +124,7 @@ class WhichLayers(Prediction):
             }
             route = explain.dispatch(lambda: eval(expression, names)).routes[-1]
         *layers, device = route.layers
-        passed = [it.name for it in layers if it.is_passed]
+        passed = [layer.name for layer in layers if layer.is_passed]
         return " ".join([*passed, re.split("[:;]", device.reason)[0]])
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -249,8 +249,8 @@ class FindKernel(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         names = ("add", "mul", "relu", "mm", "exp", "softmax")
-        device, other = (("cuda", "mps", "xla", "hpu")[it] for it in draw.distinct(2, 0, 3))
-        one, two, three = (f"kernel {it}" for it in draw.distinct(3, 10, 999))
+        device, other = (("cuda", "mps", "xla", "hpu")[at] for at in draw.distinct(2, 0, 3))
+        one, two, three = (f"kernel {number}" for number in draw.distinct(3, 10, 999))
         operation = names[draw.integer(0, 5)]
         yield case({device: one, other: two}, operation, device, label="a device in the table")
         yield case({other: two, device: one}, operation, other, label="another device")
@@ -583,8 +583,8 @@ class AutogradLayer(Exercise):
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         x, x_asks, y, y_asks, recording = args
         first, second = (
-            f"{show(it)}{'.requires_grad_()' if asks else ''}"
-            for it, asks in ((x, x_asks), (y, y_asks))
+            f"{show(tensor)}{'.requires_grad_()' if asks else ''}"
+            for tensor, asks in ((x, x_asks), (y, y_asks))
         )
         return f"{self.name}({first}, {second}, {recording})"
 
@@ -736,8 +736,8 @@ class LoggedStep(Exercise):
         ),
         "the functions themselves": (
             lambda x, y, w: [
-                it if isinstance(it, tk.Tensor) else list(map(str, it))
-                for it in _step(x, y, w, _the_functions)
+                each if isinstance(each, tk.Tensor) else list(map(str, each))
+                for each in _step(x, y, w, _the_functions)
             ],
             "Your list holds the operations. Their names are asked for: `func.__name__`.",
         ),
@@ -845,7 +845,7 @@ def _not_fused(names, x):
 @no_type_check
 def _last_of_each_chain(names, x):
     after = [*names[1:], "sum"]
-    kept = [it for it, other in zip(names, after, strict=True) if "sum" in (it, other)]
+    kept = [name for name, other in zip(names, after, strict=True) if "sum" in (name, other)]
     return fused(kept, x)
 
 
@@ -944,7 +944,9 @@ class FusedChain(Exercise):
             found = answer(names, x)
             launches = len(ledger.launches)
             if isinstance(found, tuple):
-                found = tuple(it.cpu() if isinstance(it, tk.Tensor) else it for it in found)
+                found = tuple(
+                    tensor.cpu() if isinstance(tensor, tk.Tensor) else tensor for tensor in found
+                )
             elif isinstance(found, tk.Tensor):
                 found = found.cpu()
             return Seen({"returned": found, "launches": launches})
@@ -960,7 +962,7 @@ def cost(
     shape: tuple[int, ...],
 ) -> tuple[int, int]:
     """What a call costs: operations on numbers, and elements read and written."""
-    read = sum(int(np.prod(it)) for it in shapes)
+    read = sum(int(np.prod(shape)) for shape in shapes)
     written = int(np.prod(shape))
     operations = written
     if name == "matmul":

@@ -10,7 +10,6 @@ by other points.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
 
 from course.grading import asserts
 from course.grading.result import Result
@@ -28,13 +27,24 @@ def generate(chapter: str) -> str:
     return f"nbgrader generate_assignment {chapter} --force"
 
 
-def points_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, float]:
-    """The graded cells of a notebook and their points, tasks that a person reads included."""
-    found: dict[str, float] = {}
+def in_words(points: float | None, *, is_answer: bool = False, is_task: bool = False) -> str:
+    """What nbgrader knows of a cell; no words for a cell that it does not know."""
+    words = ["a task"] * is_task
+    words += [] if points is None else [f"{points:.10g} points"]
+    return " and ".join([*words, *["an answer"] * is_answer])
+
+
+def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
+    """The cells of a notebook that are graded, an answer or a task, in order."""
+    found: dict[str, str] = {}
     for cell in notebook["cells"]:
-        name, marks = matching.grade_id(cell), cell["metadata"].get("nbgrader", {})
-        if name is not None and (marks.get("grade") or marks.get("task")):
-            found[name] = float(marks.get("points", 0))
+        marks = cell["metadata"].get("nbgrader", {})
+        points = marks.get("points", 0.0) if marks.get("task") or marks.get("grade") else None
+        words = in_words(
+            points, is_answer=bool(marks.get("solution")), is_task=bool(marks.get("task"))
+        )
+        if words:
+            found[str(matching.grade_id(cell))] = words
     return found
 
 
@@ -45,25 +55,19 @@ def check_notebooks(source: Source) -> None:
 
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
-    released, solved = points_in(source.released), points_in(source.solved)
+    released, solved = cells_in(source.released), cells_in(source.solved)
     asked = {f"check-{matching.checked_exercise(cell)}" for cell in source.solved["cells"]}
-    called = {name: points for name, points in solved.items() if name in asked}
+    called = {name: words for name, words in solved.items() if name in asked}
     defined = {
-        f"check-{id}": float(definition.points)
+        f"check-{id}": in_words(definition.points)
         for id, definition in exercise.load(source.chapter).items()
         if f"check-{id}" in asked or f"check-{id}" not in solved
     }
     command = f"course build {source.chapter}, then {generate(source.chapter)}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same("The notebook with the answers", solved, "the released one", released, command)
-    pairs = zip_longest(_marked_cells(source.solved), _marked_cells(source.released))
-    for marks, released_marks in pairs:
-        if marks != released_marks:
-            raise CourseError(
-                f"The notebook with the answers and the released one do not agree on the cell "
-                f"{(marks or released_marks)[0]}: its place, its kind or the check in it. "
-                f"{REFUSED} {command}"
-            )
+    both = _places(source.solved), _places(source.released)
+    _same("The notebook with the answers", both[0], "the released one", both[1], command)
     notebooks = {
         "The notebook with the answers": source.solved,
         "The released notebook": source.released,
@@ -77,20 +81,15 @@ def check_notebooks(source: Source) -> None:
                 )
 
 
-def _marked_cells(notebook: Mapping[str, list[matching.Cell]]) -> list[tuple[object, ...]]:
-    """The cells that nbgrader has names for, in order: name, kind, which exercise is checked."""
-    return [
-        (name, cell["cell_type"], _kind(cell), matching.checked_exercise(cell))
-        for cell in notebook["cells"]
-        if (name := matching.grade_id(cell)) is not None
-    ]
-
-
-def _kind(cell: matching.Cell) -> str:
-    """Which of nbgrader's kinds a cell is of, as the gradebook tells them apart."""
-    marks = cell["metadata"].get("nbgrader", {})
-    kinds = {"task": "a task", "grade": "graded", "solution": "an answer"}
-    return " and ".join(words for mark, words in kinds.items() if marks.get(mark))
+def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
+    """Which in order, of which type and the check of what the cells are that nbgrader knows."""
+    marked = [cell for cell in notebook["cells"] if matching.grade_id(cell) is not None]
+    return {
+        str(matching.grade_id(cell)): (
+            f"number {number}, {cell['cell_type']}, {matching.checked_exercise(cell) or 'no check'}"
+        )
+        for number, cell in enumerate(marked, 1)
+    }
 
 
 def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
@@ -104,20 +103,14 @@ def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name:
     return False
 
 
-def check_gradebook(
-    source: Source, points: Mapping[str, float], kinds: Mapping[str, str], others: list[str]
-) -> None:
+def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str]) -> None:
     """Raises CourseError unless the gradebook has the cells and points of the notebook.
 
-    points, kinds: of the gradebook's cells by their names. others: the notebooks of another name
-    whose points the gradebook counts in this chapter.
+    cells: what each is in the gradebook, `in_words`. others: the notebooks of another name whose
+    points the gradebook counts in this chapter.
     """
     command = generate(source.chapter)
-    sides = "The released notebook", "the gradebook"
-    _same(sides[0], points_in(source.released), sides[1], points, command)
-    cells = ((matching.grade_id(cell), _kind(cell)) for cell in source.released["cells"])
-    released = {name: kind for name, kind in cells if name is not None and kind}
-    _same(sides[0], released, sides[1], kinds, command)
+    _same("The released notebook", cells_in(source.released), "the gradebook", cells, command)
     if others:
         files = " ".join(f"solutions/{source.chapter}/{name}.ipynb" for name in others)
         raise CourseError(
@@ -128,21 +121,20 @@ def check_gradebook(
         )
 
 
-def check_results(
-    chapter: str, results: Iterable[Result], checks: Mapping[str, float], refused: str
-) -> None:
+def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, float]) -> None:
     """Raises CourseError if a result was graded by other points than the gradebook has now.
 
     checks: the gradebook's points of the cells that are graded by running them, by their names.
-    refused: what was not done for that reason, as a sentence.
     """
     for result in results:
         graded = {exercise.cell: exercise.report.possible for exercise in result.exercises}
-        differ = _differences("The result", graded, "the gradebook", checks)
-        if differ:
+        pairs = [
+            {cell: in_words(points) for cell, points in side.items()} for side in (graded, checks)
+        ]
+        if differ := _differences("The result", pairs[0], "the gradebook", pairs[1]):
             raise CourseError(
-                f"{result.learner} was graded by other points. {differ} {refused} Run: course "
-                f"grade {chapter}"
+                f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
+                f"course grade {chapter}"
             )
 
 
@@ -177,21 +169,14 @@ def _check_asserts(cell: matching.Cell, source: Source) -> None:
 
 
 def _same(
-    one: str,
-    expected: Mapping[str, float | str],
-    other: str,
-    found: Mapping[str, float | str],
-    command: str,
+    one: str, expected: Mapping[str, str], other: str, found: Mapping[str, str], command: str
 ) -> None:
     if differ := _differences(one, expected, other, found):
         raise CourseError(f"{differ} {REFUSED} {command}")
 
 
 def _differences(
-    one: str,
-    expected: Mapping[str, float | str],
-    other: str,
-    found: Mapping[str, float | str],
+    one: str, expected: Mapping[str, str], other: str, found: Mapping[str, str]
 ) -> str:
     """A sentence that names the cells on which two sides do not agree; empty if there are none."""
     names = expected.keys() | found.keys()
@@ -199,14 +184,8 @@ def _differences(
     if not differ:
         return ""
     named = [
-        f"{name} ({_words(expected.get(name))} and {_words(found.get(name))})"
+        f"{name} ({expected.get(name, 'not there')} and {found.get(name, 'not there')})"
         for name in differ[:MOST_NAMED]
     ]
     more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
     return f"{one} and {other} do not agree on {', '.join(named)}{more}."
-
-
-def _words(points: float | str | None) -> str:
-    if points is None:
-        return "not there"
-    return points if isinstance(points, str) else f"{points:g} points"

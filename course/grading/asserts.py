@@ -43,18 +43,17 @@ class Broken(Exception):
     """A check that cannot be run beside the gradebook; its text says why."""
 
 
-def read(source: str, cells: Iterable[Cell] | None = None) -> tuple[ast.Module, set[str]]:
+def read(source: str, cells: Iterable[Cell]) -> tuple[ast.Module, set[str]]:
     """The program of a check, and the names in it that are the learner's.
 
-    cells: of the instructor's notebook with the answers; without them all other names are.
-    Raises Broken.
+    cells: of the instructor's notebook with the answers. Raises Broken.
     """
     try:
         tree = ast.parse(source)
         names, bound = _names(tree)
     except (SyntaxError, ValueError) as problem:
         raise Broken(f"it cannot be read ({problem})") from None
-    helpers, answers = _names_in(cells or ())
+    helpers, answers = _names_in(cells)
     while found := sorted((names - answers - bound) & helpers.keys()):
         tree = ast.Module([helpers[found[0]], *tree.body], [])
         names, bound = _names(tree)
@@ -67,16 +66,12 @@ def read(source: str, cells: Iterable[Cell] | None = None) -> tuple[ast.Module, 
     unknown = sorted(names - answers - bound)
     if runs := [name for name in unknown if name in _RUNS_TEXT.split()]:
         raise Broken(f"it calls `{runs[0]}`, which may run or open what a learner wrote")
-    if cells is None:
-        return tree, names
     if unknown:
         raise Broken(f"it reads `{unknown[0]}`, which learners can change: define it in the check")
     return tree, names & answers
 
 
-def judge(
-    caller: Caller, source: str, name: str, points: float, cells: Sequence[Cell] | None = None
-) -> Report:
+def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence[Cell]) -> Report:
     """Full points if the cell runs to its end, those of its last expression if that is a number."""
     try:
         tree, wanted = read(source, cells)

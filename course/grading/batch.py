@@ -66,7 +66,7 @@ def profile_for(*, unsafe: bool = False) -> str:
         return profiles.UNSAFE
     found = profiles.best()
     if found is None:
-        reasons = [profiles.why_not(name) for name in (profiles.NAMESPACES, profiles.LANDLOCK)]
+        reasons = [profiles.why_not(name) for name in profiles.SAFE]
         raise CourseError(
             "This machine has no sandbox for learners' code, so nothing was graded.\n"
             + "\n".join(f"- {reason}" for reason in reasons)
@@ -78,11 +78,12 @@ def profile_for(*, unsafe: bool = False) -> str:
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
-    sound = [folder for folder in folders(root, chapter) if why_not(folder, chapter) is None]
+    sound = [folder for folder in folders(root, chapter) if why_left_out(folder, chapter) is None]
     found = [(path.name, path / chapter) for path in sound]
     missing = wanted - {name for name, _ in found}
     if missing:
-        raise CourseError(f"No submission of {chapter} by {', '.join(sorted(missing))}.")
+        sentence = f"No submission of {chapter} by {', '.join(sorted(missing))}."
+        raise CourseError("\n".join([sentence, *left_out(root, chapter)]))
     return [(name, path) for name, path in found if not wanted or name in wanted]
 
 
@@ -103,7 +104,7 @@ def _is_there(folder: Path) -> bool:
         return True
 
 
-def why_not(folder: Path, chapter: str) -> str | None:
+def why_left_out(folder: Path, chapter: str) -> str | None:
     """Why a learner's folder is left out; None if it is not."""
     if folder.is_symlink():
         return "it is a link"
@@ -134,7 +135,7 @@ def _others(folder: Path, chapter: str) -> list[int]:
 
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission, and each file beside them, that is not graded."""
-    found = [(folder, why_not(folder, chapter)) for folder in folders(root, chapter)]
+    found = [(folder, why_left_out(folder, chapter)) for folder in folders(root, chapter)]
     place = f"it belongs into course/submitted/LEARNER/{chapter}/"
     found += [(file, place) for file in _misplaced(root / "course" / "submitted", chapter)]
     return [f"{ascii(path.name)[:150]} is not graded: {why}." for path, why in found if why]
@@ -203,7 +204,6 @@ def grade(
     workers: int | None = None,
     unsafe: bool = False,
     force: bool = False,
-    profile: str | None = None,
     limits: Limits | None = None,
     cluster: str | None = None,
     watch: Watch = lambda result, done, total: None,
@@ -212,7 +212,7 @@ def grade(
     """Grade a chapter's submissions; all results, those of earlier runs included, less notebooks.
 
     learners: by default all. workers: by default one for each core. unsafe: without a sandbox.
-    force: grade again what is graded. profile: of the sandbox, by default the strongest.
+    force: grade again what is graded.
     cluster: the address of a scheduler, whose workers grade instead of this machine's.
     config: nbgrader's; by default that of the course.
 
@@ -240,7 +240,7 @@ def grade(
             there = stack.enter_context(Cluster(cluster, unsafe=unsafe))
             profile, run = there.profile, there.results
         else:
-            profile = profile or profile_for(unsafe=unsafe)
+            profile = profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
         with _as_course_error("The gradebook cannot be opened"):
@@ -295,7 +295,7 @@ class ResultSink:
                     self.writer.apply(result)
         except CourseError as problem:
             result = replace(result, status="ungraded", sentence=str(problem))
-        result = replace(result, notebook={}, page="")  # thousands of them are kept
+        result = replace(result, cells=[], page="")  # thousands of them are kept
         if result.status == "ungraded":
             self.faults.append(result)
             return False

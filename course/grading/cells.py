@@ -33,7 +33,8 @@ class CellRunner:
         """What ran in the present session, as IPython would have noted it."""
         self.troubles: list[str] = []
         """Sentences about cells that were stopped, ended their process or did not run."""
-        self.seconds = {"cells": 0.0, "cpu": 0.0}
+        self.cpu = 0.0
+        """Seconds of CPU that the cells took, as far as their processes said so."""
         self._answers = answers
         self._room = clean.Room()
         self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
@@ -134,8 +135,8 @@ class CellRunner:
                     cell["outputs"] = clean.clean_outputs(reply.get("outputs"), self._room)
             except Died as death:
                 position = waiting.pop(0)
-                self._mark_dead(self.cells[position], death.sentence)
-                error = {"ename": "Ended", "evalue": death.sentence, "traceback": []}
+                self._mark_dead(self.cells[position], str(death))
+                error = {"ename": "Ended", "evalue": str(death), "traceback": []}
                 self.cells[position]["outputs"] = [{"output_type": "error", **error}]
                 self.restart(position)
         waiting.clear()
@@ -178,7 +179,7 @@ class CellRunner:
                 for _ in self._ask_to_run(session, [cell]):
                     pass
             except Died as death:
-                self._mark_dead(cell, death.sentence)
+                self._mark_dead(cell, str(death))
                 return None
         return session
 
@@ -220,18 +221,14 @@ class CellRunner:
             "sources": [cell["source"] for cell in cells],
             "seconds": limit,
         }
-        begun = time.perf_counter()
-        try:
-            replies = session.replies(message, len(cells), seconds=limit)
-            for cell, (reply, _) in zip(cells, replies, strict=True):
-                self._note_reply(cell, reply, limit)
-                yield reply
-        finally:
-            self.seconds["cells"] += time.perf_counter() - begun
+        replies = session.replies(message, len(cells), seconds=limit)
+        for cell, (reply, _) in zip(cells, replies, strict=True):
+            self._note_reply(cell, reply, limit)
+            yield reply
 
     def _note_reply(self, cell: Cell, reply: Message, limit: float) -> None:
         cpu = reply.get("cpu")
-        self.seconds["cpu"] += cpu if type(cpu) is float and 0 <= cpu < limit + 1 else 0.0
+        self.cpu += cpu if type(cpu) is float and 0 <= cpu < limit + 1 else 0.0
         if reply.get("stopped") is True:
             sentence = f"It did not end within {limit:g} seconds and was stopped."
             self.note_trouble(cell, sentence)

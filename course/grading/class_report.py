@@ -219,15 +219,14 @@ def _what(report: Report) -> str:
 
 
 def _code(result: Result) -> Iterator[str]:
-    for cell in result.notebook.get("cells", []):
+    for cell in result.cells:
         if cell["cell_type"] == "code":
             yield cell["source"]
 
 
 def answer_of(result: Result, id: str) -> str:
     """What a learner wrote in the answer cell of an exercise."""
-    cells = result.notebook.get("cells", [])
-    return next((cell["source"] for cell in cells if matching.grade_id(cell) == id), "")
+    return next((cell["source"] for cell in result.cells if matching.grade_id(cell) == id), "")
 
 
 def shown_answer(answer: str, *, is_named: bool) -> str:

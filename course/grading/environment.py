@@ -20,20 +20,8 @@ COURSE_FILES = (
     "notebook/state.py",
     "notebook/history.py",
     "notebook/tracebacks.py",
-    "engine/__init__.py",  # chapter 10: what its learners' parts stand among
-    "engine/assembly.py",
-    "engine/counting.py",  # chapter 11: its device, and the kernel of a chain
-    "engine/fusing.py",
-    "sandbox/linux.py",
-    "sandbox/seccomp.py",
-    "sandbox/landlock.py",
-    "sandbox/namespaces.py",
-    "sandbox/profiles.py",
-    "sandbox/wire.py",
-    "sandbox/values.py",
-    "sandbox/shell.py",
-    "sandbox/learner.py",
-    "sandbox/warm.py",
+    "engine/*.py",  # chapters 10 and 11: what their learners' parts stand among
+    "sandbox/*.py",
 )
 """What of `course` exists in the sandbox, beside `sandboxed.py` as its `__init__`."""
 
@@ -43,12 +31,15 @@ IMPORTED = ("numpy", "matplotlib", "ipython", "matplotlib-inline", "graphviz", "
 
 def lay_out(stage: Path) -> None:
     """The packages `tensorkit` and `course` as they exist in the sandbox."""
-    course = Path(__file__).parents[1]
-    shutil.copytree(Path(tensorkit.__path__[0]), stage / "tensorkit")
-    for name in COURSE_FILES:
-        (stage / "course" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(course / name, stage / "course" / name)
-    shutil.copy2(course / "sandbox" / "sandboxed.py", stage / "course" / "__init__.py")
+    library, course = Path(tensorkit.__path__[0]), Path(__file__).parents[1]
+    found = [file for name in COURSE_FILES for file in course.glob(name)]
+    copies = {stage / "course" / file.relative_to(course): file for file in found}
+    found = [file for file in library.rglob("*") if file.is_file()]
+    copies |= {stage / "tensorkit" / file.relative_to(library): file for file in found}
+    copies[stage / "course" / "__init__.py"] = course / "sandbox" / "sandboxed.py"
+    for copy, file in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copy)
     for path in (stage, *stage.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 

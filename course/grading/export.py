@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nbgrader.api import Assignment, Gradebook, MissingEntry
-from nbgrader.plugins import ExportPlugin
+from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
-from course.grading import agreement
+from course.grading import agreement, batch
+from course.grading.gradebook import checks_of, opened
 from course.grading.result import all_stored
-from course.shared import files
+from course.shared import files, paths
 from course.shared.errors import CourseError
 
 
@@ -81,6 +82,25 @@ def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     return grades
 
 
+def check_grades(book: Gradebook, chapter: str) -> None:
+    """Raises CourseError if somebody has no grade of what is handed in, or one of other points."""
+    root = paths.course_root()
+    if waiting := batch.not_graded(root, chapter):
+        raise CourseError(
+            f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
+            f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
+            "be graded has to leave course/submitted/. Nothing was written."
+        )
+    checks = {
+        name: points
+        for notebook in find_assignment(book, chapter).notebooks
+        for name, points in checks_of(notebook).items()
+    }
+    learners = {submission.student_id for submission in book.assignment_submissions(chapter)}
+    found = (result for result in all_stored(root, chapter) if result.learner in learners)
+    agreement.check_results(chapter, found, checks)
+
+
 class PlatformExport(ExportPlugin):
     """What all platforms have in common: one chapter, one row for each learner."""
 
@@ -96,6 +116,7 @@ class PlatformExport(ExportPlugin):
         if len(self.assignment) != 1:
             raise CourseError("Export one chapter at a time: its rows are those of persons.")
         chapter = str(self.assignment[0])
+        check_grades(gradebook, chapter)
         grades = grades_of(gradebook, chapter)
         if self.student:
             grades = [grade for grade in grades if grade.learner in map(str, self.student)]
@@ -249,10 +270,23 @@ class GradescopeExport(PlatformExport):
         return [*points, status, "", moment, late, "", ""]
 
 
+class CsvExport(CsvExportPlugin):
+    """nbgrader's own columns, of chapters whose grades are whole."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file. Raises CourseError if a grade is missing or older than its points."""
+        known = {each.name for each in gradebook.assignments}
+        built = paths.released_chapters(paths.course_root())
+        for chapter in map(str, self.assignment or sorted(known.intersection(built))):
+            check_grades(gradebook, chapter)
+        super().export(gradebook)
+
+
 PLATFORMS: Mapping[str, type[ExportPlugin]] = {
     "canvas": CanvasExport,
     "moodle": MoodleExport,
     "gradescope": GradescopeExport,
+    "csv": CsvExport,
 }
 
 
@@ -268,38 +302,15 @@ def export(
 ) -> list[str]:
     """Write the grades of a chapter; whose hand-grading is not done, for whom they may grow.
 
-    platform: one of `PLATFORMS`, or `csv` for nbgrader's own columns. config: nbgrader's.
-    Raises CourseError where nothing is written.
+    platform: one of `PLATFORMS`. config: nbgrader's. Raises CourseError where nothing is written.
     """
-    from nbgrader.plugins import CsvExportPlugin
-
-    from course.grading import batch
-    from course.grading.gradebook import checks_of, opened
-
-    if waiting := batch.not_graded(root, chapter):
-        raise CourseError(
-            f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
-            f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
-            "be graded has to leave course/submitted/. Nothing was written."
-        )
+    own: dict[str, Any] = {}
+    if platform != "csv":
+        own = {"identities": str(identities or ""), "column": column}
+    elif identities or column:
+        raise CourseError("--to csv has nbgrader's columns: no --identities, no --column.")
     with opened(root, config) as book:
-        checks = {
-            name: points
-            for notebook in find_assignment(book, chapter).notebooks
-            for name, points in checks_of(notebook).items()
-        }
-        refused = "Nothing was written, because grades would be wrong."
-        learners = {submission.student_id for submission in book.assignment_submissions(chapter)}
-        found = (result for result in all_stored(root, chapter) if result.learner in learners)
-        agreement.check_results(chapter, found, checks, refused)
-        open_ones = [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]
-        if platform == "csv":
-            if identities or column:
-                raise CourseError("--to csv has nbgrader's columns: no --identities, no --column.")
-            plugin = CsvExportPlugin(to=str(to), assignment=[chapter])
-        else:
-            names = {"identities": str(identities or ""), "column": column}
-            plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], **names)
+        plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], **own)
         to.parent.mkdir(parents=True, exist_ok=True)
         plugin.export(book)
-    return open_ones
+        return [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]

@@ -130,16 +130,11 @@ class Formulas(Preprocessor):
 
     enabled = Bool(True).tag(config=True)
 
-    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The notebook, where the package that writes MathML is installed."""
-        extras.needed("latex2mathml", "teach", "A page with formulas")
-        done: tuple[Any, dict[str, Any]] = super().preprocess(nb, resources)
-        return done
-
     def preprocess_cell(
         self, cell: Any, resources: dict[str, Any], index: int
     ) -> tuple[Any, dict[str, Any]]:
         """The cell, with MathML where it is markdown."""
+        extras.needed("latex2mathml", "teach", "A page with formulas")
         if cell.cell_type == "markdown":
             cell.source = _in_time(cell.source, resources)
         marks = cell.metadata.get("nbgrader", {})

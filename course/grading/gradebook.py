@@ -1,9 +1,4 @@
-"""The rows of nbgrader's gradebook about one chapter: read and written many at a time.
-
-nbgrader's own objects load each grade by itself, which for a class of some hundreds takes longer
-than to grade it. Here a submission is a handful of statements, in one transaction; the tables, and
-the rules by which a person's work is kept, are nbgrader's.
-"""
+"""The entries of nbgrader's gradebook about one chapter, by nbgrader's own tables and rules."""
 
 from __future__ import annotations
 
@@ -25,16 +20,12 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.plugins import LateSubmissionPlugin
-from sqlalchemy import bindparam, func, insert, make_url, select, update
+from sqlalchemy import make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from course.grading import agreement
 from course.shared.errors import CourseError
-
-_STUDENT, _ASSIGNMENT, _NOTEBOOK, _GRADE, _COMMENT = (
-    model.__table__ for model in (Student, SubmittedAssignment, SubmittedNotebook, Grade, Comment)
-)
 
 
 class ChapterEntries:
@@ -65,27 +56,25 @@ class ChapterEntries:
             if each.name != notebook.name and each.max_score
         ]
         """Notebooks of another name whose points the gradebook counts in this chapter."""
-        graded = [*notebook.grade_cells, *notebook.task_cells]
-        self.points = {cell.name: float(cell.max_score) for cell in graded}
-        """Points that each graded cell is worth."""
         self.checks = checks_of(notebook)
-        self._graded = {cell.id: cell.name for cell in graded}
-        commented = [*notebook.solution_cells, *notebook.task_cells]
-        self._commented = {cell.id: cell.name for cell in commented}
-        self.commented = frozenset(self._commented.values())
-        """The cells that a person may say something about."""
+        graded = [*notebook.grade_cells, *notebook.task_cells]
+        answers = {cell.name for cell in notebook.solution_cells}
         self.tasks = frozenset(cell.name for cell in notebook.task_cells)
         """Those of which a person reads what learners made elsewhere in the notebook."""
-        kinds: dict[str, list[str]] = {}
-        for kind, cells in (
-            ("a task", notebook.task_cells),
-            ("graded", notebook.grade_cells),
-            ("an answer", notebook.solution_cells),
-        ):
-            for cell in cells:
-                kinds.setdefault(cell.name, []).append(kind)
-        self.kinds = {name: " and ".join(words) for name, words in kinds.items()}
-        """What each cell is: an answer, graded, both, or a task."""
+        points = {cell.name: float(cell.max_score) for cell in graded}
+        self.cells = {
+            name: agreement.in_words(
+                points.get(name), is_answer=name in answers, is_task=name in self.tasks
+            )
+            for name in {*points, *answers}
+        }
+        """What each cell is: an answer, worth points, both, or a task."""
+        self.graded = {cell.id: cell.name for cell in graded}
+        """The cells that have points, by their ids here."""
+        self.commented = {
+            cell.id: cell.name for cell in (*notebook.solution_cells, *notebook.task_cells)
+        }
+        """The cells that a person may say something about, by their ids here."""
         self._book.db.commit()
 
     def close(self) -> None:
@@ -121,14 +110,20 @@ class ChapterEntries:
         """
         database = self._book.db
         try:
-            id, is_late_by = self._submission(learner, timestamp)
-            self._enter_scores(id, scores)
-            self._enter_comments(id, comments)
-            self._penalise(learner, id, is_late_by)
+            submission, notebook = self._submission(learner, timestamp)
+            for id, name in self.graded.items():
+                grade = _of_cell(notebook.grades, Grade, id)
+                is_for_a_person = grade.manual_score is not None or scores[name] is None
+                grade.auto_score, grade.needs_manual_grade = scores[name], is_for_a_person
+            for id, name in self.commented.items():
+                _of_cell(notebook.comments, Comment, id).auto_comment = comments[name]
+            self._penalise(submission, notebook)
             database.commit()
         except BaseException:
             database.rollback()
             raise
+        finally:
+            database.expunge_all()  # a class has thousands
 
     def extend(self, learner: str, days: float) -> None:
         """Give a learner so many days more, from the due date on; another extension gives way.
@@ -139,95 +134,54 @@ class ChapterEntries:
         if self._due is None:
             raise CourseError("This chapter has no due date, so there is nothing to extend.")
         database = self._book.db
-        if not self._knows(learner):
+        if database.get(Student, learner) is None:
             raise CourseError(f"The gradebook does not know {learner}: nbgrader db student add.")
-        self._book.update_or_create_submission(self._name, learner)
+        self._submission(learner, None)
         self._book.grant_extension(self._name, learner, days=days)
-        database.commit()
-        id, is_late_by = self._submission(learner, None)
-        self._penalise(learner, id, is_late_by)
+        self._penalise(*self._submission(learner, None))
         database.commit()
 
-    def _knows(self, learner: str) -> bool:
-        found = self._book.db.execute(select(_STUDENT.c.id).where(_STUDENT.c.id == learner))
-        return found.one_or_none() is not None
-
-    def _submission(self, learner: str, timestamp: str | None) -> tuple[str, float]:
-        """The id of the submitted notebook, made if it is not there, and the seconds it is late."""
-        run = self._book.db.execute
-        moment = None
+    def _submission(
+        self, learner: str, timestamp: str | None
+    ) -> tuple[SubmittedAssignment, SubmittedNotebook]:
+        """The entry of a submission and that of its notebook, made if they are not there."""
+        database = self._book.db
+        wanted = {"assignment_id": self._id, "student_id": learner}
+        submission = database.query(SubmittedAssignment).filter_by(**wanted).one_or_none()
+        if submission is None:
+            if database.get(Student, learner) is None:
+                database.add(Student(id=learner))
+            submission = SubmittedAssignment(**wanted)
+            database.add(submission)
         if timestamp:
             moment = datetime.fromisoformat(timestamp).astimezone(UTC).replace(tzinfo=None)
-        table = _ASSIGNMENT.c
-        found = run(
-            select(table.id, table.timestamp, table.extension).where(
-                table.assignment_id == self._id, table.student_id == learner
-            )
-        ).one_or_none()
-        extension = None
-        if found is None:
-            if not self._knows(learner):
-                run(insert(_STUDENT), [{"id": learner}])
-            row = {"assignment_id": self._id, "student_id": learner, "timestamp": moment}
-            made = run(insert(_ASSIGNMENT), row).inserted_primary_key[0]
-        else:
-            made, before, extension = found
-            if moment is None:
-                moment = before
-            elif moment != before:
-                run(update(_ASSIGNMENT).where(table.id == made).values(timestamp=moment))
-        known = self._pairs(_NOTEBOOK.c.notebook_id, _NOTEBOOK.c.id, assignment_id=made)
-        for notebook in self._notebooks - known.keys():
-            row = {"notebook_id": notebook, "assignment_id": made}
-            known[notebook] = run(insert(_NOTEBOOK), row).inserted_primary_key[0]
-        late = 0.0
-        if moment is not None and self._due is not None:
-            due = self._due if extension is None else self._due + extension
-            late = max(0.0, (moment - due).total_seconds())
-        return known[self._notebook], late
+            submission.timestamp = moment
+        notebooks = {each.notebook_id: each for each in submission.notebooks}
+        for id in self._notebooks - notebooks.keys():
+            notebooks[id] = SubmittedNotebook(notebook_id=id)
+            submission.notebooks.append(notebooks[id])
+        return submission, notebooks[self._notebook]
 
-    def _enter_scores(self, id: str, scores: Mapping[str, float | None]) -> None:
-        by_hand = self._pairs(_GRADE.c.cell_id, _GRADE.c.manual_score, notebook_id=id)
-        rows = {}
-        for cell, name in self._graded.items():
-            is_for_a_person = by_hand.get(cell) is not None or scores[name] is None
-            rows[cell] = {"auto_score": scores[name], "needs_manual_grade": is_for_a_person}
-        self._write(_GRADE, id, rows)
-
-    def _enter_comments(self, id: str, comments: Mapping[str, str | None]) -> None:
-        named = self._commented.items()
-        self._write(_COMMENT, id, {cell: {"auto_comment": comments[name]} for cell, name in named})
-
-    def _write(self, table: Any, id: str, rows: Mapping[str, dict[str, Any]]) -> None:
-        """Write these columns of a notebook's rows, by cell; a row that is not there is made."""
-        known = self._pairs(table.c.cell_id, table.c.id, notebook_id=id)
-        changed = [{"row": known[cell], **row} for cell, row in rows.items() if cell in known]
-        made = [
-            {"cell_id": cell, "notebook_id": id, **row}
-            for cell, row in rows.items()
-            if cell not in known
-        ]
-        if changed:
-            self._book.db.execute(update(table).where(table.c.id == bindparam("row")), changed)
-        if made:
-            self._book.db.execute(insert(table), made)
-
-    def _pairs(self, key: Any, value: Any, **where: str) -> dict[str, Any]:
-        """Two columns of a table, as a dictionary, of the rows with these values in others."""
-        rows = select(key, value).filter_by(**where)
-        return {row[0]: row[1] for row in self._book.db.execute(rows)}
-
-    def _penalise(self, learner: str, id: str, late: float) -> None:
-        run = self._book.db.execute
+    def _penalise(self, submission: SubmittedAssignment, notebook: SubmittedNotebook) -> None:
+        """The penalty of nbgrader's plugin for late work, between 0 and the points."""
+        self._book.db.flush()  # the database adds the points
         penalty = None
-        if late > 0:
-            scores = select(func.coalesce(func.sum(Grade.score), 0.0))
-            score = run(scores.where(Grade.notebook_id == id)).scalar_one()
-            penalty = self._late.late_submission_penalty(learner, score, late)
+        if (late := submission.total_seconds_late if self._due else 0) > 0:
+            penalty = self._late.late_submission_penalty(
+                submission.student_id, notebook.score, late
+            )
             if penalty is not None:
-                penalty = min(max(penalty, 0), score)
-        row = update(_NOTEBOOK).where(_NOTEBOOK.c.id == id)
-        run(row.values(late_submission_penalty=penalty))
+                penalty = min(max(penalty, 0), notebook.score)
+        notebook.late_submission_penalty = penalty
+
+
+def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
+    """The entry about a cell; it is made where there is none yet."""
+    found = next((entry for entry in entries if entry.cell_id == cell), None)
+    if found is None:
+        found = kind(cell_id=cell)
+        entries.append(found)
+    return found
 
 
 def checks_of(notebook: Notebook) -> dict[str, float]:
@@ -247,7 +201,7 @@ def roster(root: Path, config: Config) -> list[str]:
     if file != url and not Path(file).is_file():
         return []  # to ask would make one
     with opened(root, config) as book:
-        return sorted(book.db.execute(select(_STUDENT.c.id)).scalars())
+        return sorted(book.db.execute(select(Student.id)).scalars())
 
 
 def opened(root: Path, config: Config) -> Gradebook:
@@ -255,7 +209,7 @@ def opened(root: Path, config: Config) -> Gradebook:
     url = _url(root, config)
     try:
         book = Gradebook(url, _course_id(config))
-        book.db.execute(select(_STUDENT.c.id).limit(1))
+        book.db.execute(select(Student.id).limit(1))
     except SQLAlchemyError as problem:
         raise CourseError(
             f"The gradebook {make_url(url)!r} cannot be opened "

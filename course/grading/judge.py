@@ -53,7 +53,6 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
         repaired = matching.repair(submission.content, source)
     except Refused as refusal:
         return replace(refused(source, submission, seed, str(refusal)), profile=warm.profile)
-    read = time.perf_counter()
     definitions = exercise.load_for(submission.learner, source.chapter)
     answers = {definition.name for definition in definitions.values()}
     runner = CellRunner(warm, source, repaired.cells, answers)
@@ -73,18 +72,8 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
         exercises=graded,
         repaired=(*submission.repaired, *repaired.notes),
         troubles=tuple(runner.troubles),
-        notebook={
-            "cells": runner.cells,
-            "metadata": source.released["metadata"],
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        },
-        timings={
-            "intake": read - begun,
-            **runner.seconds,
-            "checks": judge.seconds,
-            "total": time.perf_counter() - begun,
-        },
+        cells=runner.cells,
+        timings={"total": time.perf_counter() - begun, "cpu": runner.cpu},
     )
 
 
@@ -146,22 +135,19 @@ def _no_points(cell: Cell, definition: Exercise | None, status: str, text: str) 
 
 
 class Judge:
-    """Decides at each check of one notebook. seconds: what that took."""
+    """Decides at each check of one notebook."""
 
     def __init__(self, runner: CellRunner, definitions: Mapping[str, Exercise], seed: str) -> None:
         self.runner, self.definitions, self.seed = runner, definitions, seed
-        self.seconds = 0.0
 
     def graded(self) -> Iterator[Graded]:
         """Run the notebook from top to bottom; what each check came to."""
         with closing(self.runner.checks()) as checks:
             for position, cell in checks:
-                begun = time.perf_counter()
                 definition = _exercise_of(cell, self.definitions)
                 report = self._report(position, cell, definition)
                 witness = definition.witness if definition else "checker"
                 yield Graded(str(matching.grade_id(cell)), report, witness)
-                self.seconds += time.perf_counter() - begun
 
     def _report(self, position: int, cell: Cell, definition: Exercise | None) -> Report:
         runner = self.runner

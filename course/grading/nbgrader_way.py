@@ -1,138 +1,62 @@
 """The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
 
-The configuration puts `ReleasedNotebook`, `CheckSubmission` and `GradeInSandbox` in the places of
-nbgrader's exporter and preprocessors, and `Collect` and `ReleaseFeedback` in those of its exchange.
-A button gives the points of `course grade`.
+The configuration puts `GradedNotebook` in the place of nbgrader's exporter and preprocessors, and
+`Collect` and `ReleaseFeedback` in those of its exchange. A button does what `course grade` does.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import json
 import logging
 import os
 import pwd
-import secrets
 import shutil
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
-from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import notebook_hash, parse_utc
 
-from course.grading import agreement, batch, intake, judge, workers
-from course.grading.gradebook import ChapterEntries
-from course.grading.intake import Submission
-from course.grading.result import Result, result_file, stored
+from course.grading import batch, intake
 from course.grading.session import remove
-from course.grading.workers import Job, Worker
-from course.grading.writer import autograded
-from course.notebook import matching
-from course.notebook.matching import Refused, Source
-from course.sandbox.profiles import Limits
-from course.shared import extras, files, paths
-from course.shared.errors import CourseError
+from course.grading.writer import autograded_file
+from course.notebook.matching import Refused
+from course.shared import files, paths
 
 _log = logging.getLogger("nbgrader")
-SECRET = "submission_secret.txt"
 TOLERANCE = timedelta(minutes=5)
 """How far a learner's own note of the time may lie before the moment that the server noted."""
 
 
-class ReleasedNotebook(NotebookExporter):
-    """Reads the released notebook in place of a submission, whatever that is: broken, or absent."""
+class GradedNotebook(NotebookExporter):
+    """Grades a submission where nbgrader reads it; what it goes on with is graded already."""
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **more: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """The notebook of this file; `GradeInSandbox` reads what was handed in."""
-        root = paths.course_root()
-        if root / "course" / "submitted" in Path(filename).parents:
-            filename = str(paths.notebook_in(paths.notebooks(root), Path(filename).parent.name))
-        found: tuple[Any, dict[str, Any]] = super().from_filename(filename, resources, **more)
-        return found
-
-
-class CheckSubmission(NbGraderPreprocessor):
-    """In the place of all that nbgrader does to a submission before it runs it: nothing is run."""
-
-    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The released notebook; `GradeInSandbox` fills it from the submission itself."""
-        extras.needed("nh3", "teach", "Grading")
-        learner, chapter = (str(resources["nbgrader"][name]) for name in ("student", "assignment"))
-        why = batch.why_not(paths.course_root() / "course" / "submitted" / learner, chapter)
-        if why is not None:
-            raise CourseError(f"{learner!r} is not graded: {why}.")
-        source = _source(chapter)
-        agreement.check_notebooks(source)
-        agreement.check_definitions(source)
-        entries = ChapterEntries(paths.course_root(), source.chapter, self.config)
-        with contextlib.closing(entries):
-            agreement.check_gradebook(source, entries.points, entries.kinds, entries.others)
-        return nbformat.from_dict({**source.released, "nbformat_minor": 5}), resources
-
-
-class GradeInSandbox(NbGraderPreprocessor):
-    """In the place of nbgrader's Execute: the sandbox and the checker."""
-
-    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The autograded notebook, with the points where SaveAutoGrades reads them."""
-        names = resources["nbgrader"]
+        """The autograded notebook. Raises CourseError where there is none."""
+        root, names = paths.course_root(), (resources or {})["nbgrader"]
         learner, chapter = str(names["student"]), str(names["assignment"])
-        root = paths.course_root()
-        result = _result(root, learner, chapter)
-        for sentence in (result.sentence, *result.troubles, *result.repaired):
-            if sentence:
+        if root / "course" / "submitted" in Path(filename).parents:
+            (result,) = batch.grade(
+                root, chapter, learners=[learner], workers=1, config=self.config
+            )
+            for sentence in filter(None, (result.sentence, *result.troubles, *result.repaired)):
                 _log.warning("%s: %s", learner, sentence)
-        text = result.page or autograded(result, _source(chapter))
-        return nbformat.from_dict(json.loads(text)), resources
+        page = autograded_file(root, learner, chapter)
+        _, resources = super().from_filename(str(page), resources, **more)
+        return page.read_text(encoding="utf-8"), resources
 
 
-def _result(root: Path, learner: str, chapter: str) -> Result:
-    source = _source(chapter)
-    folder = root / "course" / "submitted" / learner / chapter
-    submission = batch.taken_in(learner, folder, source)
-    result = submission if isinstance(submission, Result) else _graded(root, source, submission)
-    if result.status == "ungraded":  # nbgrader enters no grade for it
-        raise batch.Ungraded([], [result], 0)
-    files.write(result_file(root, learner, chapter), result.to_json())
-    return result
-
-
-def _graded(root: Path, source: Source, submission: Submission) -> Result:
-    """The result of one submission, from a worker that stays for the next one."""
-    job = Job(submission, judge.seed_of(batch.secret_of(root), submission))
-    profile = batch.profile_for()
-    earlier = stored(root, submission.learner, submission.chapter)
-    if earlier is not None and batch.is_of(earlier, job, source, profile):
-        return earlier
-    return workers.one(_worker(source.chapter, source.digest, profile), job)
-
-
-@cache
-def _worker(chapter: str, digest: str, profile: str) -> Worker:
-    worker = Worker(0, _source(chapter), profile, Limits())
-    atexit.register(worker.close)
-    return worker
-
-
-def _source(chapter: str) -> Source:
-    return matching.source_of(paths.course_root(), chapter)
-
-
-def before(assignment: str, student: str, notebooks: list[str]) -> None:
+def prepare_folders(assignment: str, student: str, notebooks: list[str]) -> None:
     """What nbgrader sees of a submission: no links, and a notebook under the chapter's name."""
     without_links(assignment, student, notebooks)
     folders = {Path(notebook).parent for notebook in notebooks}
     named = [str(folder / f"{folder.name}.ipynb") for folder in folders]
     if not set(named) & set(notebooks):
-        notebooks[:] = named  # nbgrader skips every other name; `GradeInSandbox` finds it
+        notebooks[:] = named  # nbgrader skips every other name; `batch.grade` finds it
 
 
 def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -227,22 +151,16 @@ class Collect(ExchangeCollect):
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):
-    """nbgrader's, which stops at who sent no secret or one that is none, and loses the page of a
-    renamed notebook."""
+    """nbgrader's, which loses the page of a renamed notebook."""
 
     def copy_files(self) -> None:
         """Release the pages, each also under the name by which its learner looks for it."""
         chapter = str(self.coursedir.assignment_id)
         where = Path(self.coursedir.root, self.coursedir.feedback_directory)
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
-        for page in pages:  # of a submission that came by mail: nbgrader stops there, for everybody
-            if not (page.parent / "timestamp.txt").exists():
-                files.write(page.parent / "timestamp.txt", "")
-            if intake.exchange_secret(page.parent) is None:
-                files.write(page.parent / SECRET, secrets.token_hex(16))
         super().copy_files()
         for page in pages:
-            secret = (page.parent / SECRET).read_text(encoding="ascii")
+            secret = (page.parent / "submission_secret.txt").read_text(encoding="ascii")
             submitted = page.parents[3] / "submitted" / page.parts[-3] / chapter
             released = Path(
                 self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,11 +30,11 @@ from course.shared.errors import TimeLimit
 from tensorkit import errors as tk_errors
 from tensorkit.cuda import note, unrecorded
 
-MOST_RECEIVED = 128 << 20
+MOST_RECEIVED, MOST_RECORDS = 128 << 20, 10_000
 LONGEST_LOOK = 3.0
 """Seconds that looking at what came back may take on this side."""
 LONGEST_SOURCE = 100_000
-"""Characters of a function's text; the learner's side cuts it, too, unless it is changed."""
+"""Characters of a function's text."""
 
 
 class TimeLimitThere(TimeLimit):
@@ -43,49 +43,56 @@ class TimeLimitThere(TimeLimit):
 
 @dataclass
 class Caller:
-    """Makes the calls of one check on one session, and notes what they print."""
+    """Makes the calls of one check on one session."""
 
     session: Session
     without: tuple[str, ...] = ()
     probes: bool = False
     """Whether claims about shared memory are tried out: where an exercise looks at it."""
     budget: Budget = field(default_factory=lambda: Budget(5.0))
-    printed: str = ""
-    warned: list[str] = field(default_factory=list)
-    left_changed: list[str] = field(default_factory=list)
+    outcome: Outcome = field(default_factory=Outcome)
+    """Where it is noted what the calls of a case printed, warned of and left changed."""
     received: int = 0
     """Bytes of memory that came with replies, and of the arrays that look at it."""
     _functions: list[Any] = field(default_factory=list)
 
     def look(self, name: str) -> tuple[bool, Any, str | None]:
         """Whether the notebook has this name, its value, and the text of a function."""
-        seconds = max(self.budget.left, 0.5)
-        message: Message = {"do": "look", "name": name, "seconds": seconds}
-        reply, blocks = self.session.ask(message, seconds=seconds)
-        if reply.get("exists") is not True:
-            return False, None, None
-        value = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-        source = reply.get("source")
-        return True, value, source[:LONGEST_SOURCE] if type(source) is str else None
+        exists, value = self._found("look", name)
+        source = None
+        if isinstance(value, Answer) and value.kind in ("a function", "a Kernel"):
+            _, source = self._found("getsource", value)
+        return exists, value, source[:LONGEST_SOURCE] if type(source) is str else None
 
-    def call(self, target: int, method: str, args: list[Any], options: Message) -> Any:
-        """What the answer returns; what it wrote into its arguments is written into them here."""
+    def _found(self, function: str, wanted: Any) -> tuple[bool, Any]:
+        """Whether a function there returned something in time, and what."""
+        try:
+            return True, self.call(function, wanted)
+        except BaseException as error:
+            if isinstance(error, TimeLimitThere) or hasattr(error, "_words"):
+                return False, None
+            raise
+
+    def call(self, function: int | str, /, *args: Any, **options: Any) -> Any:
+        """What a function there returns; what it wrote into its arguments is written here, too.
+
+        function: the number of a learner's, or the name of one in `Learner.functions`.
+        """
         if not self.budget.left:  # many short calls, of an iterator without end
-            raise TimeLimitThere
+            raise self._time_is_up()
         with unrecorded():  # what crosses the wire is not what the answer asked of a device
-            value, records = self._called(target, method, args, options)
+            value, records = self._called(function, args, options)
         for kind, direction, size in records:
             note(kind, "the answer", 0.0, 0.0, direction, size)
         return value
 
     def _called(
-        self, target: int, method: str, args: list[Any], options: Message
+        self, function: int | str, args: Iterable[Any], options: Message
     ) -> tuple[Any, list[Any]]:
         encoder = Encoder(self._keep, is_checker=True)
         message = {
             "do": "call",
-            "target": target,
-            "method": method,
+            "function": function,
             "args": [encoder.encode(arg) for arg in args],
             "options": {name: encoder.encode(option) for name, option in options.items()},
             "without": self.without,
@@ -98,27 +105,34 @@ class Caller:
         self.received += sum(block.nbytes for block in blocks)
         if self.received > MOST_RECEIVED:
             raise WireError("This is more data than a check looks at.")
-        self.printed = (self.printed + _sound_text(reply, "printed"))[:2000]
-        left_changed = reply.get("left_changed")
-        left_changed = left_changed[:20] if type(left_changed) is list else []
-        self.left_changed += [sentence[:100] for sentence in left_changed if type(sentence) is str]
+        outcome = self.outcome
+        outcome.printed = (outcome.printed + _sound_text(reply, "printed"))[:2000]
+        outcome.left_changed += _texts(reply.get("left_changed"))
         if reply.get("ended") == "timed out":
-            raise TimeLimitThere
+            raise self._time_is_up()
         try:
             value, error = self._returned(reply, blocks, encoder)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+            records = [
+                (str(kind), direction and str(direction), int(size))
+                for kind, direction, size in reply.get("ledger", [])[:MOST_RECORDS]
+            ]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             raise WireError("A reply is damaged.") from problem
         if error is not None:
             raise error
         if self.probes and encoder.owners:
             self._try_out(encoder.owners, value)
-        return value, _records(reply.get("ledger", []))
+        return value, records
+
+    def _time_is_up(self) -> TimeLimitThere:
+        self.session.warm.time_limits += 1
+        return TimeLimitThere()
 
     def _returned(
         self, reply: Message, blocks: list[np.ndarray], encoder: Encoder
     ) -> tuple[Any, BaseException | None]:
         """What the answer returned, or the exception that it raised."""
-        self.warned += [text for text in reply["warned"] if type(text) is str][:20]
+        self.outcome.warned += _texts(reply["warned"])
         shared = _shared(reply["same"], blocks, encoder.owners)
         for received, sent in shared.items():
             memory = bytes_of(encoder.owners[sent])
@@ -184,7 +198,7 @@ class Caller:
         if not inputs:
             return result
         held = result.detach()
-        handles = [Handle("a tensor", "", self, handle) for _, handle in inputs]
+        handles = tuple(Handle("a tensor", "", self, handle) for _, handle in inputs)
 
         class Answered(tk.autograd.Function):
             @staticmethod
@@ -193,7 +207,9 @@ class Caller:
 
             @staticmethod
             def backward(ctx: Any, *upstream: tk.Tensor) -> Any:
-                return self.call(number, "gradient", [*upstream, *handles], {})
+                result = Handle("a tensor", "", self, number)
+                options = {"retain_graph": True, "allow_unused": True}
+                return self.call("grad", result, handles, grad_outputs=upstream[0], **options)
 
         answered: tk.Tensor = Answered.apply(*(tensor for tensor, _ in inputs))
         return answered
@@ -210,38 +226,34 @@ class Handle(Opaque):
         """Its number, for the other side, which knows what it means."""
         return self.number
 
-    def ask(self, method: str, *args: Any) -> Any:
-        """What this object answers, over the wire."""
-        return self.caller.call(self.number, method, list(args), {})
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self.ask("attribute", name)
+        return self.caller.call("getattr", self, name)
 
     def __iter__(self) -> Iterator[Any]:
-        iterator = self.ask("iterate")
+        iterator = self.caller.call("iter", self)
         while True:
             try:
-                yield iterator.ask("next")
+                yield next(iterator)
             except StopIteration:
                 return
 
     def __next__(self) -> Any:
-        return self.ask("next")
+        return self.caller.call("next", self)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.ask("entry", key)
+        return self.caller.call("getitem", self, key)
 
     def __len__(self) -> int:
-        length = self.ask("length")
+        length = self.caller.call("len", self)
         return length if type(length) is int else 0
 
     def __enter__(self) -> Any:
-        return self.ask("enter")
+        return self.caller.call("getattr", self, "__enter__")()
 
     def __exit__(self, *_: object) -> None:
-        self.ask("leave")
+        self.caller.call("getattr", self, "__exit__")(None, None, None)
 
     def _refuses(self, *_: object) -> Any:
         raise TypeError(
@@ -262,11 +274,11 @@ class Answer(Handle):
         return self.kind == "a type"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.caller.call(self.number, "", list(args), options)
+        return self.caller.call(self.number, *args, **options)
 
     def tried(self, *args: Any) -> Any:
         """What a program comes to in which the answer is a part of the engine of chapter 10."""
-        return self.ask("tried", *args)
+        return self.caller.call("tried", self, *args)
 
 
 def run_case(
@@ -278,8 +290,8 @@ def run_case(
     """
     if not budget.left:
         return Outcome("not run")
-    caller.budget, caller.printed, caller.warned, caller.left_changed = budget, "", [], []
     outcome = Outcome()
+    caller.budget, caller.outcome = budget, outcome
     arguments: list[Any] = []
 
     def run() -> None:
@@ -290,7 +302,6 @@ def run_case(
         limited(run, budget.left + LONGEST_LOOK)
     except TimeLimitThere:
         outcome.ended = "timed out"
-        caller.session.warm.time_limits += 1
     except TimeLimit:  # perhaps within a message: the session cannot be used any more
         caller.session.end()
         raise Died("What it returned could not be looked at in time.") from None
@@ -302,8 +313,6 @@ def run_case(
         outcome.ended, outcome.error = "raised", error
         # without words of its own it was raised by what the definition does with the answer's
         outcome.message, outcome.where = words_of(error)
-    outcome.printed, outcome.warned = caller.printed, caller.warned
-    outcome.left_changed = caller.left_changed
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome
@@ -316,16 +325,10 @@ def _sound_text(message: Message, name: str) -> str:
     return text[:2000]
 
 
-def _records(ledger: Any) -> list[tuple[str, str | None, int]]:
-    """What the answer asked of a CUDA device, as its own process saw it."""
-    try:
-        found = [
-            (str(kind), direction and str(direction), int(size))
-            for kind, direction, size in ledger[:10_000]
-        ]
-    except (TypeError, ValueError) as problem:
-        raise WireError("A ledger is damaged.") from problem
-    return found
+def _texts(values: Any) -> list[str]:
+    """The first texts of what should be a list of them."""
+    found = values[:20] if type(values) is list else []
+    return [text[:500] for text in found if type(text) is str]
 
 
 def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:

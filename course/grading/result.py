@@ -1,7 +1,7 @@
 """What grading one submission came to, as plain data and as JSON.
 
     {
-      "format": 1,
+      "format": 2,
       "learner": "ada", "chapter": "01_tensors",
       "status": "graded",          or "refused" (nothing to grade), or
                                    "ungraded" (the machine is to blame; such a result is not kept)
@@ -13,16 +13,17 @@
       "profile": "namespaces+seccomp",              or "landlock+seccomp", or "unsafe"
       "versions": {"python": "3.11.7", "numpy": "2.4.0", "tensorkit": "0.1.0"},
       "exercises": [               one report for each exercise, in the order of the chapter
-        {"id": "checkerboard", "cell": "check-checkerboard", "title": "A checkerboard",
-         "status": "partly", "possible": 6.0, "earned": 4.5, "message": "...",
-         "mistake": "only even rows", "notes": ["..."], "code": "", "witness": "checker",
-         "rows": [{"label": "a square board", "status": "passed", "call": "...", "got": "...",
-                   "expected": "...", "tip": "..."}]}
+        {"cell": "check-checkerboard", "witness": "checker",
+         "report": {"exercise_id": "checkerboard", "title": "A checkerboard",
+          "status": "partly", "possible": 6.0, "earned": 4.5, "message": "...",
+          "mistake": "only even rows", "notes": ["..."], "code": "",
+          "rows": [{"label": "a square board", "status": "passed", "call": "...", "got": "...",
+                    "expected": "...", "tip": "..."}]}}
       ],
       "repaired": ["..."],         what intake mended, a sentence each
       "troubles": ["..."],         cells that looped or ended the process, a sentence each
       "autograded": "91d0...",     SHA-256 of the notebook that Formgrader and feedback show
-      "notebook": {"cells": [...], ...}             as executed; its code is as it was written
+      "cells": [...]               of the notebook as executed; its code is as it was written
     }
 
 The same submission gives the same bytes. What differs from run to run, the seconds that each step
@@ -33,13 +34,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course.notebook.report import Report, Row
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ class Result:
     exercises: tuple[Graded, ...] = ()
     repaired: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
-    notebook: Mapping[str, Any] = field(default_factory=dict)
+    cells: list[dict[str, Any]] = field(default_factory=list)
     timings: Mapping[str, float] = field(default_factory=dict, compare=False)
-    """Seconds by step; not part of the JSON."""
+    """Seconds in all, and those of CPU that the learner's cells took; not part of the JSON."""
     page: str = field(default="", repr=False, compare=False)
     """The autograded notebook, if a worker has written it; not part of the JSON either."""
     autograded: str = field(default="", compare=False)
@@ -90,13 +91,9 @@ class Result:
 
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""
-        values = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in _APART
-        }
-        values["exercises"] = [_exercise_out(exercise) for exercise in self.exercises]
-        return json.dumps({"format": FORMAT, **values}, ensure_ascii=False, sort_keys=True)
+        values = {name: value for name, value in vars(self).items() if name not in _APART}
+        values["format"] = FORMAT
+        return json.dumps(values, ensure_ascii=False, sort_keys=True, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> Result:
@@ -108,9 +105,8 @@ class Result:
             values = json.loads(text)
             if values.pop("format", None) != FORMAT:
                 raise ValueError(f"This is no grading result of format {FORMAT}.")
-            values["exercises"] = tuple(map(_exercise_in, values.pop("exercises")))
-            for name in ("repaired", "troubles"):
-                values[name] = tuple(values[name])
+            for name, kind in (("exercises", _graded), ("repaired", str), ("troubles", str)):
+                values[name] = tuple(map(kind, values[name]))
             return cls(**values)
         except (AttributeError, KeyError, TypeError, RecursionError) as problem:
             raise ValueError(f"This grading result is damaged: {problem}.") from None
@@ -119,19 +115,11 @@ class Result:
 _APART = ("timings", "page")
 
 
-def _exercise_out(graded: Graded) -> dict[str, Any]:
-    values = {**vars(graded.report), "rows": [vars(row) for row in graded.report.rows]}
-    id = values.pop("exercise_id")
-    return {"id": id, "cell": graded.cell, "witness": graded.witness, **values}
-
-
-def _exercise_in(values: dict[str, Any]) -> Graded:
-    values = dict(values)
-    cell, witness = values.pop("cell"), values.pop("witness")
-    rows = tuple(Row(**row) for row in values.pop("rows"))
-    notes = tuple(values.pop("notes"))
-    report = Report(exercise_id=values.pop("id"), rows=rows, notes=notes, **values)
-    return Graded(cell, report, witness)
+def _graded(values: dict[str, Any]) -> Graded:
+    report = values["report"]
+    report["rows"] = tuple(Row(**row) for row in report["rows"])
+    report["notes"] = tuple(report["notes"])
+    return Graded(values["cell"], Report(**report), values["witness"])
 
 
 def result_file(root: Path, learner: str, chapter: str) -> Path:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -36,10 +37,6 @@ MOST_FILES = 4096
 
 class Died(Exception):
     """The learner's process is gone: it ended, or it was killed because its time was up."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
 
 
 class MachineFault(BaseException):
@@ -91,7 +88,7 @@ class Warm:
             except OSError as problem:
                 folder = tempfile.gettempdir()
                 raise CourseError(
-                    f"The sandbox needs some megabytes in {folder} ({_why(problem)}). "
+                    f"The sandbox needs some megabytes in {folder} ({problem.strerror}). "
                     "Make room there, or set TMPDIR to a folder on another disk."
                 ) from None
         own = self.folder / "root"
@@ -113,17 +110,17 @@ class Warm:
             )
         learners_end.close()
         self._control = own_end
-        view = {
-            "profile": self.profile,
-            "readable": [*environment.readable(), str(stage)],
-            "folder": str(own),
-            "uid": FIRST_UID + self._number,
-            "limits": asdict(self.limits),
-            "path": [str(stage), *environment.import_path()],
-        }
+        view = profiles.View(
+            self.profile,
+            readable=(*environment.readable(), str(stage)),
+            path=(str(stage), *environment.import_path()),
+            folder=str(own),
+            uid=FIRST_UID + self._number,
+            limits=self.limits,
+        )
         own_end.settimeout(START_SECONDS)
         try:
-            own_end.send(json.dumps(view).encode())
+            own_end.send(json.dumps(asdict(view)).encode())
             if own_end.recv(100) == b"ready":
                 self.waited += time.monotonic() - begun
                 return
@@ -148,9 +145,7 @@ class Warm:
             os.chown(home, FIRST_UID + self._number, -1)
         try:
             socket.send_fds(self._control, [home.encode()], [learners_end.fileno()])
-            while (answer := self._control.recv(100)).startswith(b"ended"):
-                pass
-            session = Session(self, int(answer), own_end.detach(), Path(home))
+            session = Session(self, int(self._control.recv(100)), own_end.detach(), Path(home))
         except (OSError, ValueError):
             own_end.close()
             self.stop()
@@ -173,20 +168,6 @@ class Warm:
     def is_gone(self) -> bool:
         """Whether somebody ended it."""
         return self._process is None or self._process.poll() is not None
-
-    def ended(self, pid: int) -> int:
-        """Wait for a process that `fork` made; how it ended, negative for a signal."""
-        try:
-            while True:
-                words = self._control.recv(100).split()
-                if not words:
-                    break
-                if words[0] == b"ended" and int(words[1]) == pid:
-                    return int(words[2])
-        except (OSError, ValueError):
-            pass
-        self.stop()
-        return -signal.SIGKILL
 
     def stop(self) -> None:
         """End the warm process; it is started again when needed."""
@@ -243,6 +224,7 @@ class Session:
 
     def __init__(self, warm: Warm, pid: int, descriptor: int, home: Path) -> None:
         self.warm, self.pid, self.home = warm, pid, home
+        self._process = os.pidfd_open(pid)
         self.deadline = float("inf")
         """When the submission's time is up, by the monotonic clock."""
         has_no_size = warm.profile != profiles.NAMESPACES
@@ -263,20 +245,9 @@ class Session:
             self.end()
             raise MachineFault(f"The process for a submission does not start: {wrong}.")
 
-    def ask(
-        self,
-        message: Message,
-        blocks: list[Any] | None = None,
-        *,
-        seconds: float,
-        called_back: CalledBack | None = None,
-    ) -> Reply:
-        """The reply to a request.
-
-        seconds: what the other side is given. called_back: answers what it asks meanwhile.
-        Raises Died if there is no reply; WireError if there is one of another kind.
-        """
-        return next(self.replies(message, 1, blocks, seconds=seconds, called_back=called_back))
+    def ask(self, message: Message, blocks: list[Any] | None = None, **options: Any) -> Reply:
+        """The reply to a request. options: those of `replies`, which says what is raised."""
+        return next(self.replies(message, 1, blocks, **options))
 
     def replies(
         self,
@@ -287,9 +258,10 @@ class Session:
         seconds: float,
         called_back: CalledBack | None = None,
     ) -> Iterator[Reply]:
-        """So many replies to a request, as they come. seconds: what each is given.
+        """So many replies to a request, as they come.
 
-        Raises as `ask` does.
+        seconds: what each is given. called_back: answers what the other side asks meanwhile.
+        Raises Died if there is no reply; WireError if there is one of another kind.
         """
         if self._wire is None:
             raise Died("Its process had ended before.")
@@ -314,14 +286,14 @@ class Session:
             raise Died("It did not stop in time and was ended.") from None
         except (Closed, WireError):
             is_gone = self.warm.is_gone
-            status = self.end()
+            self.end()
             if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can do that
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
             if ended_for_memory() > self._ended_for_memory:
                 raise MachineFault(NO_MEMORY) from None
-            raise Died(_how(status)) from None
+            raise Died(ENDED) from None
 
     @property
     def is_over(self) -> bool:
@@ -333,23 +305,25 @@ class Session:
         if _size(self.home) + _size_without_names(self.pid) > self.warm.limits.written:
             raise TimeoutError
 
-    def end(self) -> int:
-        """Kill the process and remove what it wrote; how it ended, negative for a signal."""
+    def end(self) -> None:
+        """Kill the process and remove what it wrote."""
         if self._wire is None:
-            return 0
+            return
+        begun = time.monotonic()
         self.warm.waited += self._wire.waited
         os.close(self._wire.descriptor)
         self._wire = None
-        with contextlib.suppress(OSError):
-            # a process that is dead already keeps its number until the warm one looks at it
-            os.kill(self.pid, signal.SIGKILL)
-        begun = time.monotonic()
-        status = self.warm.ended(self.pid)
+        with contextlib.suppress(OSError):  # it is gone
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+        poll = select.poll()
+        poll.register(self._process, select.POLLIN)
+        poll.poll(START_SECONDS * 1000)
+        os.close(self._process)
         remove(self.home)
         self.warm.waited += time.monotonic() - begun  # for a disk: no learner's time goes on
-        return status
 
 
+ENDED = "It ended its own process, or crashed (as a recursion without end does)."
 NO_MEMORY = (
     "The kernel ended a process because this machine has no memory left. Give fewer `--workers`, "
     "or end other programs"
@@ -361,14 +335,6 @@ def ended_for_memory() -> int:
     file = Path("/proc/vmstat")  # of Linux alone
     found = re.search(r"^oom_kill (\d+)", file.read_text() if file.exists() else "", re.MULTILINE)
     return int(found[1]) if found else 0
-
-
-def _how(status: int) -> str:
-    if status == -signal.SIGXCPU or status == 128 + signal.SIGXCPU:
-        return "It used up its time and was ended."
-    if status in (-signal.SIGSEGV, 128 + signal.SIGSEGV):
-        return "Its process crashed (a recursion without end, or memory that is not there)."
-    return "It ended its own process."
 
 
 def _size(folder: Path) -> int:
@@ -400,10 +366,3 @@ def _size_without_names(pid: int) -> int:
                 found = entry.stat()
                 total += found.st_size if found.st_nlink == 0 else 0
     return total
-
-
-def _why(problem: OSError) -> str:
-    """The first reason; when it copies a folder, `shutil` collects one for each file."""
-    if isinstance(problem, shutil.Error):
-        return str(problem.args[0][0][2]).partition(":")[0]
-    return problem.strerror or str(problem)

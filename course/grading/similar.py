@@ -71,7 +71,8 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
     """
     try:
         tree = ast.parse(source[:MOST])
-        text = ast.unparse(_OneName(_bound(tree) | bound).visit(tree))  # one text for every layout
+        _give_one_name(tree, _bound(tree) | bound)
+        text = ast.unparse(tree)  # the same text for every layout
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     row = tuple(_tokens(text))
@@ -127,17 +128,12 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
-class _OneName(ast.NodeTransformer):
-    """Gives some names of a program the same sign; attributes and keywords stay as they are."""
-
-    def __init__(self, names: Set[str]) -> None:
-        self._names = names
-
-    def visit(self, node: ast.AST) -> ast.AST:
+def _give_one_name(tree: ast.Module, names: Set[str]) -> None:
+    """Replace names of a program by the same sign; attributes and keywords stay as they are."""
+    for node in ast.walk(tree):
         for field in ("id", "arg", "name", "asname"):
-            if not isinstance(node, ast.keyword) and getattr(node, field, None) in self._names:
+            if getattr(node, field, None) in names and not isinstance(node, ast.keyword):
                 setattr(node, field, "name")
-        return super().generic_visit(node)
 
 
 def pairs(
@@ -215,11 +211,7 @@ def _groups(
 
 def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:
     """How many learners have each shingle of some answers."""
-    counted: Counter[Shingle] = Counter()
-    for answer in answers:
-        for shingle in answer:
-            counted[shingle] += numbers[answer]
-    return counted
+    return Counter(each for answer in answers for each in answer for _ in range(numbers[answer]))
 
 
 def _likeness(one: Answer, other: Answer) -> float:

@@ -4,7 +4,6 @@ It is a checker: it runs no learner's code, and holds neither the gradebook nor 
 course. Its standard input is a connection of `multiprocessing`, on which objects cross:
 
     in    the source of the chapter, profile, limits, number of the worker, its core or None
-    out   None, when it is ready
     in    a submission and its seed
     out   the result with the autograded notebook, or the CourseError for which it ends
 """
@@ -40,7 +39,6 @@ def main() -> None:
         if core is not None:
             _stay(core)
         with Warm(profile, limits, number=number) as warm:
-            connection.send(None)
             _, most = resource.getrlimit(resource.RLIMIT_DATA)  # `settle` takes it back
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))
             gc.freeze()  # nothing of what was imported is looked through again

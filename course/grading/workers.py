@@ -94,10 +94,11 @@ def _finished(pool: Sequence[Worker], again: deque[Job]) -> Iterator[Result]:
     busy = [worker for worker in pool if worker.job is not None]
     ready = wait([worker.fileno() for worker in busy], 0.5)
     for worker in busy:
-        job = worker.job
-        result = worker.finish() if worker.fileno() in ready or worker.is_late else None
-        if job is None or result is None:
+        if worker.fileno() not in ready and not worker.is_late:
             continue
+        job = worker.job
+        assert job is not None
+        result = worker.finish()
         job.tries += 1
         if result.status == "ungraded" and job.tries < TRIES:
             again.append(job)
@@ -157,8 +158,8 @@ class Worker:
         there.close()
         self._connection, self._has_begun = Connection(here.detach()), False
 
-    def finish(self) -> Result | None:
-        """The result; None where the worker has said that it is ready.
+    def finish(self) -> Result:
+        """The result, once there is one or the time is up.
 
         A worker that has ended, or does not end, is closed, and started again with its next job.
         """
@@ -168,7 +169,7 @@ class Worker:
         try:
             if not self._connection.poll():
                 raise TimeoutError
-            found: Result | CourseError | None = self._connection.recv()
+            found: Result | CourseError = self._connection.recv()
         except (EOFError, OSError):
             is_for_memory = ended_for_memory() > self.ended_for_memory
             sentence = NO_MEMORY if is_for_memory else WORKER_ENDED
@@ -176,8 +177,7 @@ class Worker:
             return judge.ungraded(self.source, job.submission, job.seed, sentence)
         if isinstance(found, CourseError):
             raise found
-        if found is not None:
-            self.job = None
+        self.job = None
         return found
 
     def close(self) -> None:

@@ -47,8 +47,8 @@ class Writer:
         try:
             from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
 
-            self._entries = known = ChapterEntries(root, source.chapter, config)
-            agreement.check_gradebook(source, known.points, known.kinds, known.others)
+            self._entries = ChapterEntries(root, source.chapter, config)
+            agreement.check_gradebook(source, self._entries.cells, self._entries.others)
         except BaseException:
             os.close(self._lock)
             raise
@@ -67,7 +67,7 @@ class Writer:
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
         known = stored(self.root, result.learner, result.chapter)
-        page = self._notebook_file(result)
+        page = autograded_file(self.root, result.learner, result.chapter)
         return (
             known == result
             and page.is_file()
@@ -89,8 +89,7 @@ class Writer:
         Raises CourseError if it was graded by other points than the gradebook's, which would be
         capped: by a worker with other definitions, for instance.
         """
-        checks, refused = self._entries.checks, "The result was not written."
-        agreement.check_results(result.chapter, [result], checks, refused)
+        agreement.check_results(result.chapter, [result], self._entries.checks)
         file = result_file(self.root, result.learner, result.chapter)
         file.unlink(missing_ok=True)
         page = result.page or autograded(result, self.source)
@@ -107,13 +106,9 @@ class Writer:
 
     # the notebook
 
-    def _notebook_file(self, result: Result) -> Path:
-        folder = self.root / "course" / "autograded" / result.learner / result.chapter
-        return folder / f"{result.chapter}.ipynb"
-
     def _write_notebook(self, result: Result, page: str) -> None:
         """The folder of the autograded notebook, whole or not at all."""
-        folder = self._notebook_file(result).parent
+        folder = autograded_file(self.root, result.learner, result.chapter).parent
         beside = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
@@ -133,23 +128,26 @@ class Writer:
     # the gradebook
 
     def _grade(self, result: Result) -> None:
-        cells = {matching.grade_id(cell): cell for cell in result.notebook.get("cells", [])}
-        graded = {exercise.cell: exercise.report.score for exercise in result.exercises}
+        cells = {matching.grade_id(cell): cell for cell in result.cells}
+        points = {exercise.cell: exercise.report.score for exercise in result.exercises}
         entries = self._entries
-        names = {*entries.points, *entries.commented}
-        unchanged = {name for name in names if self._is_unchanged(cells.get(name))}
+        graded, commented = entries.graded.values(), entries.commented.values()
+        unchanged = {name for name in entries.cells if self._is_unchanged(cells.get(name))}
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
         # what nobody checks is read by a person, unless nothing was written
-        scores = {
-            name: graded.get(name, 0.0 if name in unchanged else None) for name in entries.points
-        }
+        scores = {name: points.get(name, 0.0 if name in unchanged else None) for name in graded}
         silent = unchanged if result.status == "graded" else set()
-        comments = {cell: "No response." if cell in silent else None for cell in entries.commented}
+        comments = {name: "No response." if name in silent else None for name in commented}
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
         released = None if cell is None else self.source.by_id.get(cell["id"])
         return cell is None or (released is not None and released["source"] == cell["source"])
+
+
+def autograded_file(root: Path, learner: str, chapter: str) -> Path:
+    """Where the autograded notebook of a submission lies."""
+    return root / "course" / "autograded" / learner / chapter / f"{chapter}.ipynb"
 
 
 def _locked(folder: Path) -> int:
@@ -176,7 +174,7 @@ def notebook(result: Result, source: Source) -> dict[str, Any]:
     """The autograded notebook: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
-    cells = result.notebook.get("cells", []) if is_graded else source.released["cells"]
+    cells = result.cells if is_graded else source.released["cells"]
     room = clean.Room()
     cells = [_written(cell, source, graded, room) for cell in cells]
     note = _note(result)
@@ -202,33 +200,24 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
             written["source"] = clean.cut_code(cell["source"], room)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
-        written["outputs"] = _outputs(cell, source, is_released, graded)
+        written["outputs"] = _outputs(cell, graded)
     elif not is_released:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
         written["source"] = clean.clean_markdown(cell["source"], room)
     return written
 
 
-def _outputs(
-    cell: Cell, source: Source, is_released: bool, graded: Mapping[str, Graded]
-) -> list[clean.Output]:
+def _outputs(cell: Cell, graded: Mapping[str, Graded]) -> list[clean.Output]:
     found = graded.get(str(matching.grade_id(cell)))
-    if found is not None:
-        data = {"text/plain": repr(found.report), "text/html": found.report.html()}
-        return [
-            {
-                "output_type": "execute_result",
-                "execution_count": None,
-                "data": data,
-                "metadata": {},
-            }
-        ]
-    if is_released and "show" in cell["metadata"].get("tags", []):
-        solved: Cell = next(
-            (cell for cell in source.solved["cells"] if cell["id"] == cell["id"]), {}
-        )
-        return list(solved.get("outputs", []))
-    return list(cell.get("outputs", []))
+    if found is None:
+        return list(cell.get("outputs", []))
+    data = {"text/plain": repr(found.report), "text/html": found.report.html()}
+    result: clean.Output = {
+        "output_type": "execute_result",
+        "execution_count": None,
+        "metadata": {},
+    }
+    return [{**result, "data": data}]
 
 
 def _note(result: Result) -> Cell | None:

@@ -39,15 +39,11 @@ c.GenerateAssignment.preprocessors = [
 # learners' code runs in a sandbox and is judged apart from it, also where a button is pressed;
 # a learner's own installation has nothing to grade with
 if importlib.util.find_spec("course.grading") is not None:
-    c.Autograde.sanitize_preprocessors = ["course.grading.nbgrader_way.CheckSubmission"]
-    c.Autograde.autograde_preprocessors = [
-        "course.grading.nbgrader_way.GradeInSandbox",
-        "nbgrader.preprocessors.SaveAutoGrades",
-        "nbgrader.preprocessors.AssignLatePenalties",
-        "nbgrader.preprocessors.CheckCellMetadata",
-    ]
-    c.Autograde.exporter_class = "course.grading.nbgrader_way.ReleasedNotebook"
-    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.before"
+    c.Autograde.sanitize_preprocessors = []
+    c.Autograde.autograde_preprocessors = []
+    c.Autograde.exporter_class = "course.grading.nbgrader_way.GradedNotebook"
+    c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.prepare_folders"
+    c.ExportApp.plugin_class = "course.grading.export.CsvExport"
     c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
     c.ExchangeFactory.release_feedback = "course.grading.nbgrader_way.ReleaseFeedback"
     # formulas are drawn without a network, and the feedback's page may run no script

@@ -439,7 +439,8 @@ def _ends_without_return(answer: Looked) -> Iterator[Slip]:
 def _local_in_a_method(answer: Looked) -> Iterator[Slip]:
     """A local name that nobody reads, where `self` has the same name."""
     own = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
-    for method in answer.nodes(ast.FunctionDef):
+    methods = [each for each in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(each.args)]
+    for method in methods:
         names = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
         read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
         for node in (each for each in ast.walk(method) if isinstance(each, ast.Assign)):
@@ -492,8 +493,8 @@ def _adds_to_what_was_there(answer: Looked) -> Iterator[Slip]:
         }
         for node in ast.walk(function) if answer.mine.ended == "returned" else ():
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-                name = _root(node.target.value)
-                if name in parameters - set_before:
+                name, is_sum = _root(node.target.value), isinstance(node.target.slice, ast.Constant)
+                if name in parameters - set_before and not is_sum:
                     yield Slip(
                         "added to what was there",
                         f"`{ast.unparse(node)}` adds to what `{name}` holds already, and `{name}` "

@@ -5,10 +5,9 @@ the other side. Requests, each answered by a reply with the same `n`, `cells` by
 
     files    {files: [name, ...]} and a block each: the chapter's data, written beside the notebook
     cells    {sources, seconds: for each}
-    look     {name}: the value of a name and, of a function, its text
-    call     {target, method?, args, options, without, cuda, seconds}, cuda: whether there is such a
-             device, if need be a simulated one; while it runs, functions that
-             stayed with the checker are called back: {callback, args}
+    call     {function, args, options, without, cuda, seconds}, function: a number, or a name in
+             `functions`; cuda: whether there is such a device, if need be a simulated one; while it
+             runs, functions that stayed with the checker are called back: {callback, args}
     probe    blocks: other numbers for the memory of the last call's arguments; its result once more
 """
 
@@ -19,10 +18,9 @@ import inspect
 import os
 import time
 import warnings
-from collections.abc import Callable
 from functools import partial
+from operator import getitem
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -39,7 +37,6 @@ from course.shared.errors import TimeLimit
 
 Reply = tuple[Message, list[Any]]
 
-_MISSING = object()
 PRINTED_LIMIT, MOST_RECORDS, LONGEST_PATH = 2000, 10_000, 1000
 
 
@@ -49,6 +46,8 @@ class Learner:
     def __init__(self, wire: Wire, shell: Shell) -> None:
         self.wire, self.shell = wire, shell
         self.home = Path.cwd()
+        self.functions = {known.__name__: known for known in _FUNCTIONS}
+        self.functions["look"] = lambda name: shell.user_ns[name]
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
@@ -98,23 +97,8 @@ class Learner:
                 return
         os.chdir(self.home)
 
-    def _do_look(self, message: Message, blocks: list[np.ndarray]) -> Reply:
-        self.drawn = self.drawn or random_state()
-        value = self.shell.user_ns.get(message["name"], _MISSING)
-        if value is _MISSING:
-            return {"exists": False}, []
-        encoder = Encoder(self._keep)
-        reply: Message = {"exists": True}
-        try:
-            limited(lambda: reply.update(value=encoder.encode(value)), message["seconds"])
-        except BaseException:
-            reply["exists"] = False
-        if type(value) in (FunctionType, tk.cuda.Kernel):
-            with contextlib.suppress(Exception):
-                reply["source"] = inspect.getsource(value)[:100_000]
-        return reply, encoder.blocks
-
     def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Reply:
+        self.drawn = self.drawn or random_state()
         simulates = message["cuda"] and not tk.cuda.is_available()
         with tk.cuda.simulate() if simulates else contextlib.nullcontext():
             return self._called(message, blocks)
@@ -125,7 +109,8 @@ class Learner:
         decoder = Decoder(blocks, self._checker_object, trusts=True)
         args = [decoder.decode(arg) for arg in message["args"]]
         options = {name: decoder.decode(option) for name, option in message["options"].items()}
-        target = self.objects[message["target"]]
+        known = message["function"]
+        function = self.functions[known] if type(known) is str else self.objects[known]
         objects = list(decoder.objects)
         places = [_place(value) for value in objects]
         encoder = Encoder(self._keep, objects)
@@ -136,7 +121,7 @@ class Learner:
         def run() -> None:
             try:
                 with tk.cuda.record() as ledger:
-                    self.result = _METHODS[message["method"]](target, args, options)
+                    self.result = function(*args, **options)
                 reply["ledger"] = [
                     [record.kind, record.direction, record.bytes] for record in ledger
                 ][:MOST_RECORDS]
@@ -222,33 +207,17 @@ def _state(encoder: Encoder, value: Any, place: Any) -> Any:
     return None
 
 
-def _enter(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
-    return type(target).__enter__(target)
-
-
-def _leave(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
-    return type(target).__exit__(target, None, None, None)
-
-
-_METHODS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
-    "": lambda target, args, options: target(*args, **options),
-    "attribute": lambda target, args, options: getattr(target, args[0]),
-    "iterate": lambda target, args, options: iter(target),
-    "next": lambda target, args, options: next(target),
-    "entry": lambda target, args, options: target[args[0]],
-    "length": lambda target, args, options: len(target),
-    "enter": _enter,
-    "leave": _leave,
-    "gradient": lambda target, args, options: _gradient(target, args),
-    "tried": lambda target, args, options: assembly.tried(target, *args),
-}
-
-
-def _gradient(result: Any, args: list[Any]) -> Any:
-    upstream, *inputs = args
-    return tk.autograd.grad(
-        result, inputs, grad_outputs=upstream, retain_graph=True, allow_unused=True
-    )
+_FUNCTIONS = (
+    getattr,
+    getitem,
+    iter,
+    next,
+    len,
+    inspect.getsource,
+    tk.autograd.grad,
+    assembly.tried,
+)
+"""What the checker calls beside the learner's own functions."""
 
 
 def _described(error: BaseException) -> Message:

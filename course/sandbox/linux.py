@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import struct
 from typing import Any
 
 MACHINE = platform.machine()
@@ -22,8 +23,11 @@ _NUMBERS = {
     "landlock_restrict_self": (446, 446),
 }
 
-NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
-NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+"""Those that exist in a sandbox; the first can be written."""
+NEW_NS, NEW_USER = 0x00020000, 0x10000000
+NEW_OTHERS = 0x6E000000
+"""Namespaces: of mounts; of users; of processes, the network, IPC, the host's name and cgroups."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -71,17 +75,10 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
     _checked(f"mount {target}", done)
 
 
-class _MountAttributes(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")
-    )
-
-
 def make_read_only(path: str) -> None:
     """All that is mounted at `path` and below can no longer be written."""
-    wanted = _MountAttributes(attr_set=_READ_ONLY | _NOSUID)
-    recursive = 0x8000
-    call("mount_setattr", -1, path.encode(), recursive, ctypes.byref(wanted), ctypes.sizeof(wanted))
+    recursive, attributes = 0x8000, struct.pack("4Q", _READ_ONLY | _NOSUID, 0, 0, 0)
+    call("mount_setattr", -1, path.encode(), recursive, attributes, len(attributes))
 
 
 def pivot(root: str) -> None:
@@ -100,6 +97,13 @@ def prctl(option: int, *arguments: int) -> int:
     """See prctl(2)."""
     values = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
     return _checked("prctl", _libc.prctl(option, *values))
+
+
+def become(uid: int) -> None:
+    """The user of this number, in a group of the same number and no other."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
 
 def set_capabilities(mask: int) -> None:

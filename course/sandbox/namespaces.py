@@ -14,15 +14,7 @@ from pathlib import Path
 
 from course.sandbox import linux
 
-EVERY = (
-    linux.NEW_USER
-    | linux.NEW_NS
-    | linux.NEW_NET
-    | linux.NEW_IPC
-    | linux.NEW_UTS
-    | linux.NEW_CGROUP
-    | linux.NEW_PID
-)
+EVERY = linux.NEW_NS | linux.NEW_USER | linux.NEW_OTHERS
 HOME = "/learner"
 """The only folder that can be written inside; /tmp may hold the environment."""
 _INSIDE = 1000
@@ -35,13 +27,14 @@ def settle(readable: Iterable[str], folder: str, uid: int) -> None:
     folder: an empty one. uid: the user to become; asked for only where this one is root.
     Raises OSError where the kernel refuses.
     """
-    own, group = os.getuid(), os.getgid()
-    linux.unshare(linux.NEW_NS if own == 0 else linux.NEW_USER | linux.NEW_NS)
-    if own != 0:
-        _map(own, group, own, group)
+    own = os.getuid()
+    if own == 0:
+        linux.unshare(linux.NEW_NS)
+    else:
+        _unshare(linux.NEW_USER | linux.NEW_NS, own, os.getgid())
     linux.keep_mounts_private()
     linux.tmpfs(folder, "mode=755,size=1m")
-    for path in _outermost([*readable, *_devices()]):
+    for path in _outermost([*readable, *linux.DEVICES]):
         _show(path, folder + path)
     for path in (HOME, "/proc"):
         Path(folder + path).mkdir()
@@ -52,9 +45,7 @@ def settle(readable: Iterable[str], folder: str, uid: int) -> None:
     linux.bind("/proc", folder + "/proc")  # to write its children's uid_map; they do not see it
     linux.pivot(folder)
     if own == 0:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        linux.become(uid)
         linux.prctl(linux.DUMPABLE, 1)  # or /proc/self/uid_map still belongs to root
     else:
         linux.drop_capabilities()
@@ -65,10 +56,8 @@ def try_out() -> None:
 
     Raises OSError where it refuses: some allow new namespaces, and nothing to be done in them.
     """
-    uid, group = os.getuid(), os.getgid()
     linux.prctl(linux.DUMPABLE, 1)
-    linux.unshare(EVERY)
-    _map(uid, group, _INSIDE, _INSIDE)
+    _unshare(EVERY, _INSIDE, _INSIDE)
     linux.keep_mounts_private()
     linux.tmpfs("/", "size=1m")
 
@@ -78,9 +67,7 @@ def leave(size: int) -> int | None:
 
     size: bytes that the child may write, in HOME.
     """
-    uid, group = os.getuid(), os.getgid()
-    linux.unshare(EVERY)
-    _map(uid, group, _INSIDE, _INSIDE)
+    _unshare(EVERY, _INSIDE, _INSIDE)
     child = os.fork()
     if child:
         return child
@@ -109,8 +96,10 @@ def _fresh_root(size: int) -> None:
     linux.pivot(root)
 
 
-def _map(uid: int, group: int, inside_uid: int, inside_group: int) -> None:
-    """Say who this process is in its new user namespace."""
+def _unshare(flags: int, inside_uid: int, inside_group: int) -> None:
+    """Leave namespaces for new ones, and say who this process is in that of users."""
+    uid, group = os.getuid(), os.getgid()
+    linux.unshare(flags)
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{inside_uid} {uid} 1"),
@@ -120,10 +109,6 @@ def _map(uid: int, group: int, inside_uid: int, inside_group: int) -> None:
         opened = os.open(f"/proc/self/{name}", os.O_WRONLY)
         os.write(opened, text.encode())
         os.close(opened)
-
-
-def _devices() -> list[str]:
-    return ["/dev/null", "/dev/zero", "/dev/urandom"]
 
 
 def _outermost(paths: Iterable[str]) -> Sequence[str]:

@@ -16,12 +16,15 @@ import os
 import resource
 import signal
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from course.sandbox import landlock, linux, namespaces, seccomp
 
 NAMESPACES, LANDLOCK, UNSAFE = "namespaces+seccomp", "landlock+seccomp", "unsafe"
+SAFE = (NAMESPACES, LANDLOCK)
+"""The strongest first."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,13 @@ class View:
 
     profile: str
     readable: tuple[str, ...]
+    path: tuple[str, ...]
+    """Where Python looks for modules."""
     folder: str
     """An empty one, for the root or for what learners write."""
     uid: int
     """Whom to become where the grader is root."""
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits
 
 
 def settle(view: View) -> None:
@@ -78,10 +83,8 @@ def _become(view: View) -> None:
         return
     read_anything = 1 << 2  # CAP_DAC_READ_SEARCH
     os.chown(view.folder, view.uid, view.uid)
-    os.setgroups([])
     linux.prctl(linux.KEEPCAPS, 1)
-    os.setresgid(view.uid, view.uid, view.uid)
-    os.setresuid(view.uid, view.uid, view.uid)
+    linux.become(view.uid)
     linux.set_capabilities(read_anything)
 
 
@@ -98,8 +101,7 @@ def enter(view: View, home: str) -> int | None:
     os.chdir(home)
     _limit(view.limits, view.profile)
     if view.profile == LANDLOCK:
-        names = ("/dev/null", "/dev/zero", "/dev/urandom")
-        devices = [name for name in names if Path(name).exists()]
+        devices = [name for name in linux.DEVICES if Path(name).exists()]
         landlock.restrict([*view.readable, *devices[1:]], [home, *devices[:1]])
         linux.drop_capabilities(1 << 2 if os.getuid() == view.uid else 0)
     linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
@@ -108,62 +110,52 @@ def enter(view: View, home: str) -> int | None:
     return None
 
 
-def limits_of_process(limits: Limits, profile: str) -> dict[int, int]:
-    """The kernel's limits on the process of one submission, by their RLIMIT numbers."""
-    seconds = int(limits.seconds) + 1
+def limits_of_process(limits: Limits, profile: str) -> dict[str, tuple[int, int]]:
+    """The kernel's limits on the process of one submission: its number and value for each.
+
+    They are named as a shell names them; `ulimit -v` and `-f` count kilobytes.
+    """
     wanted = {
-        resource.RLIMIT_AS: limits.memory,
-        resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_FSIZE: limits.written,
-        resource.RLIMIT_NOFILE: limits.files,
-        resource.RLIMIT_MEMLOCK: 0,
-        resource.RLIMIT_MSGQUEUE: 0,
+        "the address space in bytes (ulimit -v)": (resource.RLIMIT_AS, limits.memory),
+        "the processor's time in seconds (ulimit -t)": (
+            resource.RLIMIT_CPU,
+            int(limits.seconds) + 1,
+        ),
+        "the size of a file in bytes (ulimit -f)": (resource.RLIMIT_FSIZE, limits.written),
+        "the number of open files (ulimit -n)": (resource.RLIMIT_NOFILE, limits.files),
+        "the number of processes (ulimit -u)": (resource.RLIMIT_NPROC, limits.threads),
+        "locked memory in bytes (ulimit -l)": (resource.RLIMIT_MEMLOCK, 0),
+        "message queues in bytes (ulimit -q)": (resource.RLIMIT_MSGQUEUE, 0),
     }
-    if profile != UNSAFE:
-        wanted[resource.RLIMIT_NPROC] = limits.threads
+    if profile == UNSAFE:
+        del wanted["the number of processes (ulimit -u)"]
     return wanted
 
 
 def _limit(limits: Limits, profile: str) -> None:
-    for name, value in limits_of_process(limits, profile).items():
-        _, most = resource.getrlimit(name)
+    for number, value in limits_of_process(limits, profile).values():
+        _, most = resource.getrlimit(number)
         kept = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(name, (kept, kept))  # `hello` says which; the checker refuses less
+        resource.setrlimit(number, (kept, kept))  # `hello` says which; the checker refuses less
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then the write raises OSError
 
 
-_NAMES = {
-    resource.RLIMIT_AS: "the address space in bytes (ulimit -v)",
-    resource.RLIMIT_CPU: "the processor's time in seconds (ulimit -t)",
-    resource.RLIMIT_FSIZE: "the size of a file in bytes (ulimit -f)",
-    resource.RLIMIT_NOFILE: "the number of open files (ulimit -n)",
-    resource.RLIMIT_NPROC: "the number of processes (ulimit -u)",
-    resource.RLIMIT_MEMLOCK: "locked memory in bytes (ulimit -l)",
-    resource.RLIMIT_MSGQUEUE: "message queues in bytes (ulimit -q)",
-}
-"""The limits as a shell names them; `ulimit -v` and `-f` count kilobytes."""
-
-
-def hello(profile: str) -> dict[str, object]:
+def hello(view: View) -> dict[str, object]:
     """What a learner's process says of itself before anything of the learner's runs."""
-    kept = {str(name): resource.getrlimit(name)[1] for name in _NAMES}
-    return {"hello": {"profile": profile, "limits": kept, "versions": versions()}}
+    wanted = limits_of_process(view.limits, view.profile)
+    kept = {name: resource.getrlimit(number)[1] for name, (number, _) in wanted.items()}
+    return {"hello": {"its profile": view.profile, **kept, "its versions": versions()}}
 
 
-def refused_hello(message: object, profile: str, limits: Limits) -> str | None:
+def refused_hello(message: dict[str, Any], profile: str, limits: Limits) -> str | None:
     """What is wrong with a process that said this; None if it is as it should be."""
-    if not isinstance(message, dict) or not isinstance(message.get("hello"), dict):
+    stated = message.get("hello")
+    if not isinstance(stated, dict):
         return "It did not say under which limits it runs"
-    stated = message["hello"]
-    if stated.get("profile") != profile:
-        return f"It runs under the profile {stated.get('profile')}, not {profile}"
-    kept = stated.get("limits")
-    for name, value in limits_of_process(limits, profile).items():
-        found = kept.get(str(name)) if isinstance(kept, dict) else None
-        if found != value:
-            return f"{_NAMES[name]} may be at most {found} here, and a submission is given {value}"
-    if stated.get("versions") != versions():
-        return f"It has the versions {stated.get('versions')}, and the checker {versions()}"
+    given = {name: value for name, (_, value) in limits_of_process(limits, profile).items()}
+    for name, value in {"its profile": profile, **given, "its versions": versions()}.items():
+        if stated.get(name) != value:
+            return f"{name} is {stated.get(name)} here, and a submission is given {value}"
     return None
 
 
@@ -211,8 +203,7 @@ def _problem(profile: str) -> str | None:
     try:
         if profile == NAMESPACES:
             if os.getuid() == 0:  # as it will be: a user without rights makes the namespaces
-                os.setresgid(65534, 65534, 65534)
-                os.setresuid(65534, 65534, 65534)
+                linux.become(65534)
             namespaces.try_out()
         elif landlock.version() == 0:
             return "This kernel has no Landlock (Linux 5.13 or newer, switched on)."
@@ -226,4 +217,4 @@ def _problem(profile: str) -> str | None:
 
 def best() -> str | None:
     """The strongest profile that works here, or None."""
-    return next((profile for profile in (NAMESPACES, LANDLOCK) if why_not(profile) is None), None)
+    return next((profile for profile in SAFE if why_not(profile) is None), None)

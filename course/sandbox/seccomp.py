@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import struct
 from collections.abc import Iterator
 
 from course.sandbox import linux
@@ -83,17 +84,8 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
 
 
-class _Step(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_uint16),
-        ("if_true", ctypes.c_uint8),
-        ("if_false", ctypes.c_uint8),
-        ("value", ctypes.c_uint32),
-    )
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_uint16), ("steps", ctypes.POINTER(_Step)))
+_STEP = struct.Struct("HBBI")
+"""How the kernel reads one step: code, jump if true, jump if false, value."""
 
 
 def numbers(table: str, machine: int) -> dict[str, int]:
@@ -154,8 +146,9 @@ def restrict() -> None:
     """
     if not linux.KNOWN:
         raise OSError(errno.ENOSYS, f"seccomp: the calls of {linux.MACHINE} are not known")
-    written = [_Step(*step) for step in steps(int(linux.MACHINE == "aarch64"), os.getpid())]
-    program = _Program(len(written), (_Step * len(written))(*written))
+    found = list(steps(int(linux.MACHINE == "aarch64"), os.getpid()))
     linux.prctl(linux.NO_NEW_PRIVS, 1)
     set_filter, on_all_threads = 1, 1
-    linux.call("seccomp", set_filter, on_all_threads, ctypes.byref(program))
+    buffer = ctypes.create_string_buffer(b"".join(_STEP.pack(*step) for step in found))
+    program = struct.pack("HP", len(found), ctypes.addressof(buffer))
+    linux.call("seccomp", set_filter, on_all_threads, program)

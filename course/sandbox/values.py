@@ -413,8 +413,6 @@ _BUILD: Mapping[str, Callable[[Any], Any]] = {
     "range": lambda limits: range(*(_whole(one, negative=True) for one in limits)),
     "ellipsis": lambda value: ...,
     "Size": lambda sizes: tk.Size(_whole(one) for one in sizes),
-    "dtype": lambda name: _DTYPES[name],
     "DType": lambda name: _DTYPES[name],
-    "device": tk.device,
     "Device": tk.device,
 }

@@ -5,7 +5,6 @@ its sandbox, imports, and answers `ready`. From then on, by its control socket (
 
     in   fork HOME   with one descriptor, the learner's end of a new wire
     out  PID         the process that was made (its parent, where it has a pid namespace of its own)
-    out  ended PID STATUS
 
 It has no threads, and random states are the same in every process it forks.
 """
@@ -18,7 +17,6 @@ import json
 import os
 import pkgutil
 import random
-import select
 import signal
 import socket
 import sys
@@ -37,10 +35,8 @@ def main() -> None:
     """Until the control socket is closed."""
     control = socket.socket(fileno=0)
     begun = json.loads(control.recv(1 << 20))
-    limits = profiles.Limits(**begun.pop("limits"))
-    readable = tuple(begun.pop("readable"))
-    sys.path[:] = begun.pop("path")
-    view = profiles.View(**begun, readable=readable, limits=limits)
+    view = profiles.View(**{**begun, "limits": profiles.Limits(**begun["limits"])})
+    sys.path[:] = view.path
     profiles.settle(view)
     os.environ.clear()
     home = namespaces.HOME if view.profile == profiles.NAMESPACES else view.folder
@@ -74,30 +70,17 @@ def _imports() -> Shell:
 
 
 def _serve(control: socket.socket, view: profiles.View, shell: Shell) -> None:
-    children: dict[int, int] = {}  # by the descriptor that becomes readable when it ends
-    poll = select.poll()
-    poll.register(control, select.POLLIN)
     while True:
-        ready = {number for number, _ in poll.poll()}
-        for number in ready & children.keys():
-            child = children.pop(number)
-            poll.unregister(number)
-            os.close(number)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            with contextlib.suppress(OSError):
-                control.send(b"ended %d %d" % (child, status))
-        if control.fileno() not in ready:
-            continue
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
         if not message:
             os._exit(0)
+        with contextlib.suppress(ChildProcessError):  # those that have ended
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         child = os.fork()
         if child == 0:
             _become_learner(control, view, shell, descriptors[0], message.decode())
         os.close(descriptors[0])
-        number = os.pidfd_open(child)
-        children[number] = child
-        poll.register(number, select.POLLIN)
         control.send(b"%d" % child)
 
 
@@ -107,7 +90,6 @@ def _become_learner(
     """In the forked process: into the sandbox, and on as the learner's side. Never returns."""
     from course.sandbox.wire import Wire  # with NumPy, which `main` does not find at first
 
-    status = 1
     try:
         os.setsid()
         linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
@@ -121,9 +103,9 @@ def _become_learner(
         child = profiles.enter(view, home)
         if child is not None:
             os.close(3)
-            _, status = os.waitpid(child, 0)
-            os._exit(min(255, 128 + status if os.WIFSIGNALED(status) else status >> 8))
-        wire.send(profiles.hello(view.profile), [])
+            os.waitpid(child, 0)
+            os._exit(0)
+        wire.send(profiles.hello(view), [])
         os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), str(Path.cwd())))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         random.seed(0)  # Python itself draws a seed for it in each process that is forked
@@ -131,10 +113,9 @@ def _become_learner(
 
         os.dup2(0, 2)
         Learner(wire, shell).serve()
-        status = 0
     except BaseException as problem:
         traceback.print_exc()  # to the warm process's log, as long as it is open
         with contextlib.suppress(Exception):  # instead of `hello`; later it is no reply to anything
             wire.send({"problem": str(problem)}, [])
     finally:
-        os._exit(status)
+        os._exit(0)

@@ -109,16 +109,16 @@ class Log:
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
         turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
-        for it in self.accesses:
-            elements[it.address].append(it)
-            came = it.thread, it.place, it.kind
-            warps[it.thread // WARP, it.place, it.kind, turns[came]].append(it)
+        for access in self.accesses:
+            elements[access.address].append(access)
+            came = access.thread, access.place, access.kind
+            warps[access.thread // WARP, *came[1:], turns[came]].append(access)
             turns[came] += 1
         self._check_races(elements, "thread")
         for address, accesses in elements.items():
             first, at = accesses[0], (self.block, address)
             if not first.memory.is_shared:
-                self._touched[address] |= {(self.block, it.kind): it for it in accesses}
+                self._touched[address] |= {(self.block, each.kind): each for each in accesses}
             elif first.kind != STORE and at not in self._written:
                 self._refuse_unwritten(first)
             else:  # without a race a thread wrote first what it reads here
@@ -134,21 +134,21 @@ class Log:
         self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        all_of_it = [it for found in self._touched.values() for it in found.values()]
-        read = [it.host for it in {it.memory for it in all_of_it if it.kind != STORE}]
-        written = [it.host for it in {it.memory for it in all_of_it if it.kind != LOAD}]
-        pieces = sum(-(-it.nbytes // PIECE) for it in read + written)
-        self.least = Counts(sum(it.size for it in read), sum(it.size for it in written), pieces)
+        accesses = [each for found in self._touched.values() for each in found.values()]
+        read = [x.host for x in {each.memory for each in accesses if each.kind != STORE}]
+        written = [x.host for x in {each.memory for each in accesses if each.kind != LOAD}]
+        pieces = sum(-(-x.nbytes // PIECE) for x in read + written)
+        self.least = Counts(sum(x.size for x in read), sum(x.size for x in written), pieces)
 
     def _count(self, warp: int, turn: int, accesses: list[Access]) -> Together:
         """Count what the threads of a warp access together."""
         n, memory, kind = len(accesses), accesses[0].memory, accesses[0].kind
         if memory.is_shared:
-            words = {it.address // WORD for it in accesses}
+            words = {each.address // WORD for each in accesses}
             asked = max(Counter(word % BANKS for word in words).values())
             found = {"bank_conflicts": asked - 1}
         else:
-            asked = len({it.address // PIECE for it in accesses})
+            asked = len({each.address // PIECE for each in accesses})
             found = {"loads": n * (kind != STORE), "stores": n * (kind != LOAD)}
             found["transactions"] = asked
         found["idle_threads"] = min(WARP, self.n_threads - warp * WARP) - n
@@ -161,13 +161,13 @@ class Log:
     def _check_races(self, elements: dict[int, list[Access]], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
         for _, accesses in sorted(elements.items()):
-            kinds = {it.kind for it in accesses}
-            if len({getattr(it, who) for it in accesses}) > 1 and kinds not in ({LOAD}, {ATOMIC}):
+            several = len({getattr(each, who) for each in accesses}) > 1
+            if several and {each.kind for each in accesses} not in ({LOAD}, {ATOMIC}):
                 self._refuse_race(accesses, who)
 
     def _refuse_race(self, accesses: list[Access], who: str) -> NoReturn:
         # the write of the lowest one, and the lowest other one: in whatever order they ran
-        ordered = sorted(accesses, key=lambda it: (it.kind == LOAD, it.block, it.thread))
+        ordered = sorted(accesses, key=lambda each: (each.kind == LOAD, each.block, each.thread))
         one, other = next(
             (a, b)
             for a, b in itertools.permutations(ordered, 2)
@@ -179,25 +179,25 @@ class Log:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
         what = f"races: two {who}s touch {one.text}, and one of them writes"
         why = ", with no barrier between: the result depends on who is first"
-        acts = [(it.line, it.block, it.thread, f"{it.kind} it") for it in (one, other)]
+        acts = [(each.line, each.block, each.thread, f"{each.kind} it") for each in (one, other)]
         self.refuse(acts, what, why, repair, one.element)
 
-    def refuse_outside(self, it: Access) -> NoReturn:
+    def refuse_outside(self, access: Access) -> NoReturn:
         """KernelError for an index outside of its array."""
-        name, sizes = it.memory.name, " x ".join(map(str, it.memory.host.shape))
-        what = f"reaches {it.text}, which is outside of {name}"
+        name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
+        what = f"reaches {access.text}, which is outside of {name}"
         why = f"; {name} has {sizes} elements, and none is counted from the end"
-        self._refuse_access(it, what, why, "a guard around the line: if i < n:")
+        self._refuse_access(access, what, why, "a guard around the line: if i < n:")
 
-    def _refuse_unwritten(self, it: Access) -> NoReturn:
-        what = f"reads {it.text} before any thread has written it"
+    def _refuse_unwritten(self, access: Access) -> NoReturn:
+        what = f"reads {access.text} before any thread has written it"
         why = ". Shared memory begins with no meaning, in each block anew"
-        repair = f"{it.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
-        self._refuse_access(it, what, why, repair)
+        repair = f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
+        self._refuse_access(access, what, why, repair)
 
-    def _refuse_access(self, it: Access, what: str, why: str, repair: str) -> NoReturn:
-        acts = [(it.line, it.block, it.thread, "was there")]
-        self.refuse(acts, what, why, repair, it.element)
+    def _refuse_access(self, access: Access, what: str, why: str, repair: str) -> NoReturn:
+        acts = [(access.line, access.block, access.thread, "was there")]
+        self.refuse(acts, what, why, repair, access.element)
 
     def refuse(
         self,

@@ -118,7 +118,7 @@ def _explain(log: Log, error: Exception) -> NoReturn:
 
 
 def _refuse_split(log: Log, reached: dict[int, int]) -> NoReturn:
-    line, other = sorted(reached, key=lambda it: it or math.inf)[:2]
+    line, other = sorted(reached, key=lambda line: line or math.inf)[:2]
     does = f"waits in line {other}" if other else "has ended"
     acts = (line, log.block, reached[line], "waits there"), (line, log.block, reached[other], does)
     what = "has a barrier that not all threads of a block reach"

@@ -68,7 +68,7 @@ syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
 WORDS = (*POSITIONS, grid, syncthreads, atomic_add, shared)
-_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {it: it.example for it in WORDS}
+_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {w: w.example for w in WORDS}
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
@@ -92,7 +92,7 @@ class Source(ast.NodeTransformer):
             self.lines = textwrap.dedent("".join(lines)).splitlines()
             tree: Any = ast.parse("\n".join(self.lines))
             self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
-            self.parameters = [it.arg for it in self.tree.args.args]
+            self.parameters = [arg.arg for arg in self.tree.args.args]
         except (OSError, TypeError, SyntaxError, IndexError, AttributeError):
             first = f"The text of kernel {self.name} is not found"
             repair = "@cuda.kernel above a def in a cell or a file"
@@ -100,20 +100,21 @@ class Source(ast.NodeTransformer):
         if len(self.parameters) < len([*ast.iter_child_nodes(self.tree.args)]):
             self.refuse("its parameters have no defaults and no *", "def kernel(x, out, n):")
         nodes: list[Any] = [*ast.walk(self.tree)]
-        names = [it for it in nodes if isinstance(it, ast.Name)]
-        self.used = {it.id for it in names}
-        self.locals = {it.id for it in names if isinstance(it.ctx, ast.Store)}
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        self.used = {name.id for name in names}
+        self.locals = {name.id for name in names if isinstance(name.ctx, ast.Store)}
         # the lines of a program that is to be completed; it is refused when it is launched
-        self.gaps = [it.lineno for it in nodes if isinstance(it, ast.Constant) and it.value is ...]
-        indexed = [it.value for it in nodes if isinstance(it, ast.Subscript)]
-        indexed += [array for it in nodes if self.calls(it, atomic_add) for array in it.args[:1]]
+        constants = [node for node in nodes if isinstance(node, ast.Constant)]
+        self.gaps = [node.lineno for node in constants if node.value is ...]
+        indexed = [node.value for node in nodes if isinstance(node, ast.Subscript)]
+        indexed += [x for node in nodes if self.calls(node, atomic_add) for x in node.args[:1]]
         self.arrays = {*map(ast.unparse, indexed)} & {*self.parameters}
         self.n_dims = dict[str, int]()
         self.shared = dict[str, Any]()
         self.written, self.added = set[str](), set[str]()
         bare = self._bare()
         self.body = bare.body
-        bare.body = [self.visit(it) for it in self.body]
+        bare.body = [self.visit(each) for each in self.body]
         self.for_cupy = ast.unparse(ast.fix_missing_locations(bare)) + "\n"
         self.thread = self._for_simulated()
 
@@ -141,8 +142,8 @@ class Source(ast.NodeTransformer):
 
     def _for_simulated(self) -> Any:
         node = _ForSimulated(self).visit(self._bare())
-        names = *self.shared, *(f"_{it.name}" for it in (*POSITIONS, grid, atomic_add))
-        node.args.kwonlyargs = [ast.arg(it) for it in names]
+        names = *self.shared, *(f"_{each.name}" for each in (*POSITIONS, grid, atomic_add))
+        node.args.kwonlyargs = [ast.arg(name) for name in names]
         node.args.kw_defaults = [None] * len(names)
         node.body.append(ast.Expr(ast.Yield(ast.Constant(0))))
         module = ast.fix_missing_locations(ast.Module([node], []))
@@ -154,7 +155,7 @@ class Source(ast.NodeTransformer):
         """A copy of the function without decorators, docstring and annotations."""
         node = deepcopy(self.tree)
         node.decorator_list, node.returns = [], None
-        node.args.args = [ast.arg(it) for it in self.parameters]
+        node.args.args = [ast.arg(name) for name in self.parameters]
         node.body = node.body[ast.get_docstring(node) is not None :]
         return node
 
@@ -185,7 +186,7 @@ class Source(ast.NodeTransformer):
             return self._shared(node, target, value)
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
         if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
-            target.elts = [self.visit(it) for it in target.elts]
+            target.elts = [self.visit(name) for name in target.elts]
             pair = [_int64(_expression(f"jit.grid(2)[{at}]")) for at in (0, 1)]
             return ast.Assign([target], ast.Tuple(pair, ast.Load()))
         value = self.visit(value)
@@ -197,14 +198,14 @@ class Source(ast.NodeTransformer):
         target = self.visit(target)
         try:
             sizes, dtype = call.args
-            shape = [eval(ast.unparse(self.visit(it)), {}) for it in _parts(sizes)]
+            shape = [eval(ast.unparse(self.visit(each)), {}) for each in _parts(sizes)]
             array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
         except (AttributeError, NameError, TypeError, ValueError):
             array = None
         if array is None or array.ndim > 2 or node not in self.body or call.keywords:
             self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
         self.shared[target.id], self.n_dims[target.id] = array, array.ndim
-        if sum(it.nbytes for it in self.shared.values()) > MOST_SHARED:
+        if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
             self.refuse(what, "a smaller tile")
         memory = f"jit.shared_memory(numpy.{array.dtype}, {array.size})"
@@ -219,8 +220,8 @@ class Source(ast.NodeTransformer):
         loop = node.iter
         if not self.calls(loop, range) or loop.keywords:
             self.refuse("a loop goes over a range", "for j in range(n):")
-        loop.args = [_int64(self.visit(it)) for it in loop.args]
-        return ast.For(self.visit(node.target), loop, [self.visit(it) for it in node.body], [])
+        loop.args = [_int64(self.visit(each)) for each in loop.args]
+        return ast.For(self.visit(node.target), loop, [self.visit(each) for each in node.body], [])
 
     # Expressions
 
@@ -234,7 +235,7 @@ class Source(ast.NodeTransformer):
         name = ast.unparse(array)
         if name not in (*self.arrays, *self.shared):
             self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
-        parts = [ast.unparse(self.visit(it)) for it in _parts(index)]
+        parts = [ast.unparse(self.visit(each)) for each in _parts(index)]
         if self.n_dims.setdefault(name, len(parts)) != len(parts):
             what = f"{name} has {self.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
             self.refuse(what, f"{name}[i], or {name}[i, j]")
@@ -276,7 +277,7 @@ class Source(ast.NodeTransformer):
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
         is_of_cupy = function in (abs, *_MATH)
         found = _expression(f"cupy.{function.__name__}") if is_of_cupy else node.func
-        return ast.Call(found, [self.visit(it) for it in args], [])
+        return ast.Call(found, [self.visit(each) for each in args], [])
 
 
 class _ForSimulated(ast.NodeTransformer):

@@ -50,7 +50,7 @@ class Launch(NamedTuple):
     log: Log | None
 
     def __repr__(self) -> str:
-        blocks, threads = (it.x if it.y == 1 else tuple(it) for it in (self.blocks, self.threads))
+        blocks, threads = (p.x if p.y == 1 else tuple(p) for p in (self.blocks, self.threads))
         did = "on a GPU, which counts nothing"
         if self.counts and self.least:
             did = f"{self.counts.loads} loads, {self.counts.stores} stores, "
@@ -73,17 +73,17 @@ class Kernel:
 
     def __getitem__(self, sizes: Any) -> Any:
         sizes = sizes if type(sizes) is tuple else (sizes,)
-        pairs = [it if type(it) is tuple else (it, 1) for it in sizes]
-        is_whole = all(type(it) is int and it > 0 for pair in pairs for it in pair)
+        pairs = [size if type(size) is tuple else (size, 1) for size in sizes]
+        is_whole = all(type(number) is int and number > 0 for pair in pairs for number in pair)
         if [*map(len, pairs)] != [2, 2] or not is_whole:
             what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
-        blocks, threads = (Pair(*it) for it in pairs)
+        blocks, threads = (Pair(*pair) for pair in pairs)
         if (n := threads.x * threads.y) > MOST_THREADS:
-            details = f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}."
-            repair = f"{self.__name__}[more blocks, 256](...)"
             raise AcceleratorError(
-                "CUDA error: invalid configuration argument", details, repair=repair
+                "CUDA error: invalid configuration argument",
+                f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}.",
+                repair=f"{self.__name__}[more blocks, 256](...)",
             )
         return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
 
@@ -105,8 +105,8 @@ class Kernel:
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
-        tensors = {it: value for it, value in given.items() if it in source.arrays}
-        numbers = {it: value for it, value in given.items() if it not in tensors}
+        tensors = {name: value for name, value in given.items() if name in source.arrays}
+        numbers = {name: value for name, value in given.items() if name not in tensors}
         did: Any = None, None, None
         if backend.is_simulated:
             hosts = _with_addresses(tensors)
@@ -114,9 +114,9 @@ class Kernel:
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
             did = log.counts, log.least, log
         else:
-            values = {it: _NUMBERS[type(x)](x) for it, x in numbers.items() if it in source.used}
-            values |= {it: x._array for it, x in tensors.items()}
-            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(it, 0) for it in wanted))
+            values = {n: _NUMBERS[type(x)](x) for n, x in numbers.items() if n in source.used}
+            values |= {name: x._array for name, x in tensors.items()}
+            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
         for parameter in source.written - source.shared.keys():
             written(given[parameter], name)
         user = call_stack.of_user(caller)
@@ -208,15 +208,12 @@ def _with_addresses(tensors: dict[str, Any]) -> dict[str, tuple[Any, int]]:
 
 
 class Profile(list[Launch]):
-    """The launches of a block; printed as a table, without the counts that are 0 in all of them."""
+    """The launches of a block; printed as a table."""
 
     def __repr__(self) -> str:
         rows = [("launch", *(name.replace("_", " ") for name in Counts._fields)), *map(_row, self)]
-        columns = [column for column in zip(*rows, strict=True) if {*column[1:]} != {"0"}]
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True)
-        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join([*lines, "In brackets: the least that the arguments allow."])
 
 

@@ -63,7 +63,7 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
     """
     routes = routes_of("viz.dispatch", operation, args, options)
     shown, width = routes[:MOST_CALLS], 44 if len(routes) == 1 else 26
-    title = f"Dispatch of {', '.join(it.operation for it in shown)}"
+    title = f"Dispatch of {', '.join(route.operation for route in shown)}"
     title += f": ends in {routes[0].kernel}" if len(routes) == 1 else ""
     drawn, edges = list[Box](), list[tuple[int, int]]()
     for route in shown:
@@ -93,7 +93,7 @@ def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Ro
     traces = list[Trace]()
     with replaced(state, trace=traces):
         operation(*args, **options)
-    found = [_route(it, traces[at + 1 :]) for at, it in enumerate(traces) if not it.is_part]
+    found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_part]
     if not found:
         name = getattr(operation, "__name__", repr(operation))
         first = f"{function}(): {name} calls no operation that has a table of kernels"
@@ -104,14 +104,14 @@ def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Ro
 def _route(trace: Trace, later: list[Trace]) -> Route:
     """The route of a call; below a mode, ``later`` has the call that the mode makes."""
     name, inner = trace.operation.__name__, trace
-    for it in later:
-        if it.operation is trace.operation and it.modes == inner.modes[:-1] and inner.modes:
-            inner = it
+    for other in later:
+        if other.operation is trace.operation and other.modes == inner.modes[:-1] and inner.modes:
+            inner = other
     result = trace.result[0] if isinstance(trace.result, tuple) else trace.result
     tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
     why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
     why = why if requires_grad(result) else why_untracked(name, tensors, result)
-    called = " and ".join(type(it).__name__ for it in reversed(trace.modes))
+    called = " and ".join(type(mode).__name__ for mode in reversed(trace.modes))
     layers = [Layer("autograd", requires_grad(result), why)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))
     if inner.kernel is None:
@@ -127,7 +127,7 @@ def _promotion(trace: Trace) -> Layer:
     shapes = [tuple(x.shape) for x in operands if isinstance(x, TensorBase)]
     changes, name = [], trace.dtype.name
     if {*own} != {trace.dtype}:
-        changes.append(f"{' and '.join(it.name for it in own)} become {name}")
+        changes.append(f"{' and '.join(dtype.name for dtype in own)} become {name}")
     if len({*shapes}) > 1:
         changes.append(f"shapes {' and '.join(map(str, shapes))} are broadcast")
     return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")

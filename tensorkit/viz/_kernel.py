@@ -57,9 +57,9 @@ def kernel(launch: Launch) -> Picture:
         text.append(f"phase {number}")
         canvas.text(left, canvas.top + 14, text[-1], 12.5, INK, bold=True)
         y, ends, sites = canvas.top + 26, [left], defaultdict[Any, list[Together]](list)
-        for it in phase:
-            one = it.accesses[0]
-            sites[one.line, one.kind != LOAD, one.place].append(it)
+        for group in phase:
+            one = group.accesses[0]
+            sites[one.line, one.kind != LOAD, one.place].append(group)
         for _, groups in sorted(sites.items()):
             end, said = _draw(canvas, groups, most, (left, y))
             ends, text, y = [*ends, end], [*text, *said], y + 88
@@ -77,10 +77,10 @@ def _draw(
 
     ``groups``: all that the warps of the block touch there in a phase.
     """
-    (left, y), shown = at, min(groups, key=lambda it: (it.turn, it.accesses[0].thread))
+    (left, y), shown = at, min(groups, key=lambda group: (group.turn, group.accesses[0].thread))
     asked, one, elements = shown.asked, shown.accesses[0], defaultdict[int, list[Access]](list)
-    for it in shown.accesses:
-        elements[it.address].append(it)
+    for access in shown.accesses:
+        elements[access.address].append(access)
     n, memory = words.count(len(shown.accesses), "thread"), one.memory
     least = -(-len(elements) * memory.host.itemsize // PIECE)
     if memory.is_shared:
@@ -90,13 +90,13 @@ def _draw(
         is_good, verdict = asked == least, f"{words.count(asked, 'transaction')} for {n}"
         verdict = f"coalesced, {verdict}" if is_good else f"scattered, {verdict}, not {least}"
     heading = f"line {one.line} {one.kind} {memory.name}"
-    heading += ", the first time" if any(it.turn for it in groups) else ""
+    heading += ", the first time" if any(group.turn for group in groups) else ""
     right = max(
         canvas.text(left, y + 12, heading, 12), canvas.text(left, y + 28, verdict, 12, SOFT)
     )
     cells, x, end = list[str](), left, min(elements)
     for address, touching in sorted(elements.items())[:most]:
-        first, *others = sorted(it.thread for it in touching)
+        first, *others = sorted(access.thread for access in touching)
         cells.append(f"{touching[0].text}: thread {first}")
         x, end = x + GAP * (address > end), address + memory.host.itemsize
         fill, ink = SERIES[first % len(SERIES)]

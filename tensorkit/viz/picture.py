@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, Canvas, dark, legible, wrap_text
 
-NARROWEST = 340  # pixels that the page of a telephone leaves for a picture
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
 # An image is dark where its element is. JupyterLab and the course's site name their theme here.
 _THEMES = (
@@ -52,15 +51,14 @@ class Picture:
         """What a notebook shows: the image, with its text as alternative."""
         # an <img> carries its alternative wherever the notebook goes, and runs no script
         data = base64.b64encode(self.svg.encode()).decode()
-        # a picture is scrolled, by keyboard too, rather than made too small to read
+        # a picture is scrolled, by keyboard too, rather than made too small to read; the page of a
+        # telephone has 340 pixels for it
         least = 0.8 * self._drawing.size[0]
-        scrolls = least > NARROWEST
-        box = f' tabindex="0" role="group" aria-label="{escape(self.title)}"' if scrolls else ""
-        fit = f"min-width:{least:.0f}px;" if scrolls else ""
+        fit = f"min-width:{least:.0f}px;" if least > 340 else ""
+        box = f' tabindex="0" role="group" aria-label="{escape(self.title)}"' if fit else ""
         return (
             f'{_THEMES}<div style="overflow-x:auto"{box}><img class="tk-picture" '
-            f'alt="{escape(self.alt)}" '
-            f'style="{fit}max-width:100%;height:auto" '
+            f'alt="{escape(self.alt)}" style="{fit}max-width:100%;height:auto" '
             f'src="data:image/svg+xml;base64,{data}"></div>{self._below}'
         )
 

@@ -96,7 +96,7 @@ def beside_the_notebook(root: Path, names: Iterable[str]) -> str:
         result = stored(root, name, CHAPTER)
         assert result is not None
         seeds.add(result.seed)
-        cells = {cell["id"]: cell for cell in result.notebook["cells"]}
+        cells = {cell["id"]: cell for cell in result.cells}
         for graded in result.exercises:
             report = graded.report
             definition = exercises[report.exercise_id]

@@ -336,7 +336,7 @@ def test_the_profile_shows_launches_with_their_lines_and_the_least(device):
         k[1, 8](tk.ones(8, device=device), tk.zeros(8, device=device), 8)
     shown = repr(profile).splitlines()
     assert "k[1, 8](tk.ones(8, device=device)" in shown[1]
-    assert shown[1].split()[-6:] == ["(8)", "8", "(8)", "2", "(2)", "1"]
+    assert shown[1].split()[-6:] == ["(8)", "2", "(2)", "0", "0", "1"]
 
 
 # On a GPU

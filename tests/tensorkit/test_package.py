@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import importlib.util
 import math
 import re
 import subprocess
@@ -11,13 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import size
 
 import tensorkit as tk
 from tensorkit import absent
-
-_spec = importlib.util.spec_from_file_location("size", Path(__file__).parents[1] / "size.py")
-size = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(size)
 
 PACKAGE = Path(tk.__file__).parent
 

@@ -48,7 +48,7 @@ def _every_leaf(slopes: Any, order: list[str], leaf: str) -> Any:
 
 
 def _only_what_depends(slopes: Any, order: list[str], leaf: str) -> Any:
-    return {name: it for name, it in forward_slopes(slopes, order, leaf).items() if it}
+    return {name: slope for name, slope in forward_slopes(slopes, order, leaf).items() if slope}
 
 
 @exercise("forward-slopes", answer=forward_slopes, points=0, difficulty=3, minutes=8, further=True)
@@ -100,7 +100,7 @@ class ForwardSlopes(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        x, w = (float(it) for it in draw.integers(2, 2, 9))
+        x, w = (float(number) for number in draw.integers(2, 2, 9))
         slopes: dict[str, dict[str, float]] = {
             "x": {},
             "w": {},

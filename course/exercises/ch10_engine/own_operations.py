@@ -346,13 +346,14 @@ class OwnOperations(Part):
             return f"{name} = Tensor({values}, requires_grad=True)\n"
 
         both = "x.grad.data", "y.grad.data"
-        p, q = (it / 100 for it in draw.distinct(2, 110, 900))  # a factor is not the other one
+        # a factor is not the other one
+        p, q = (number / 100 for number in draw.distinct(2, 110, 900))
         vectors = leaf("x", numbers(3)) + leaf("y", numbers(3))
         up = f"up = {numbers(3)}\n"
         stretched = leaf("x", matrix(2, 3)) + leaf("y", numbers(3))
         matrices = leaf("x", matrix(2, 3)) + leaf("y", matrix(3, 4)) + f"up = {matrix(2, 4)}\n"
         squares = leaf("x", matrix(2, 2)) + leaf("y", matrix(2, 2)) + f"up = {matrix(2, 2)}\n"
-        a, b, c = (it / 100 for it in draw.distinct(3, 10, 90))
+        a, b, c = (number / 100 for number in draw.distinct(3, 10, 90))
         bent = leaf("x", [a, -b, 0.0, -c]) + f"up = [{b}, {-c}, {a}, {b}]\n"
         down = leaf("x", [[-a, 0.0], [b, c]]) + f"up = [[{c}, {a}], [{-b}, {-a}]]\n"
         yield program_case(

@@ -52,7 +52,7 @@ class KernelExercise(Exercise):
         """The filled tensor, as it was after the launch; KernelError for an unmet demand."""
         blocks, threads, *values = args
         with cuda.simulate():
-            given = [it.cuda() if isinstance(it, tk.Tensor) else it for it in values]
+            given = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
             _, _, _, arguments, _, counts, *_ = answer[blocks, threads](*given)
             if unmet := self.unmet(Counts(*counts), *args):
                 raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
@@ -60,7 +60,7 @@ class KernelExercise(Exercise):
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         blocks, threads, *values = args
-        shown = (show(it) + ".cuda()" * isinstance(it, tk.Tensor) for it in values)
+        shown = (show(value) + ".cuda()" * isinstance(value, tk.Tensor) for value in values)
         return f"{self.name}[{blocks}, {threads}]({', '.join(shown)})"
 
 
@@ -87,7 +87,9 @@ def works_alone(counts: Counts, n: int, n_threads: int) -> tuple[str, str] | Non
 
 
 def n_threads(blocks: Size, threads: Size) -> int:
-    return math.prod(it if isinstance(it, int) else math.prod(it) for it in (blocks, threads))
+    return math.prod(
+        size if isinstance(size, int) else math.prod(size) for size in (blocks, threads)
+    )
 
 
 def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:

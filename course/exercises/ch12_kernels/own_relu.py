@@ -144,6 +144,7 @@ class OwnRelu(Exercise):
         def some(*shape: int, label: str) -> Case:
             values = draw.integers(math.prod(shape), -9, 9)
             values[:2] = [-draw.integer(1, 9), -draw.integer(1, 9)]
+            values[-1] = draw.integer(1, 9)
             return case(tk.tensor(values, dtype=tk.float32).reshape(shape), label=label)
 
         yield some(2, 3, label="a matrix")

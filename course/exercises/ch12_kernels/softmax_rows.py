@@ -86,25 +86,6 @@ def _own_largest_and_sum(x, out, columns):
         out[row, j] = math.exp(x[row, j] - largest) / own
 
 
-def _parts_do_not_fit(x, out, columns):
-    part = cuda.shared(4, tk.float32)
-    t = cuda.threadIdx.x
-    row = cuda.blockIdx.x
-    largest = x[row, 0]
-    for j in range(t, columns, 4):
-        largest = max(largest, x[row, j])
-    own = 0.0
-    for j in range(t, columns, 4):
-        own += math.exp(x[row, j] - largest)
-    part[t] = own
-    cuda.syncthreads()
-    whole = 0.0
-    for k in range(4):
-        whole += part[k]
-    for j in range(t, columns, 4):
-        out[row, j] = math.exp(x[row, j] - largest) / whole
-
-
 def _no_barrier_for_the_sum(x, out, columns):
     part = cuda.shared(4, tk.float32)
     t = cuda.threadIdx.x
@@ -216,11 +197,6 @@ class SoftmaxRows(KernelExercise):
             "Each thread knows only its own columns: their largest and their sum. Put the four "
             "parts together in shared memory, twice.",
         ),
-        "parts that do not fit": (
-            _parts_do_not_fit,
-            "Each thread takes off the largest of its own columns, so the four sums do not belong "
-            "together. All threads take off the largest of the row.",
-        ),
         "reads before the barrier": (
             _no_barrier_for_the_sum,
             _USED_TWICE,
@@ -242,7 +218,9 @@ class SoftmaxRows(KernelExercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(rows: int, columns: int, label: str, more: float = 0.0) -> Case:
-            values = [[it + more for it in draw.floats(columns, -2, 2)] for _ in range(rows)]
+            values = [
+                [number + more for number in draw.floats(columns, -2, 2)] for _ in range(rows)
+            ]
             x = tk.tensor(values).reshape(rows, columns)
             return case(rows, 4, x, unfilled(rows, columns), columns, label=label)
 

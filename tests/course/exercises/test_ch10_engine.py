@@ -19,8 +19,10 @@ from course.notebook.exercise import load
 from course.shared.errors import CourseError
 
 CHAPTER = load("10_engine")
-EXERCISE = {it.name: it for it in CHAPTER.values() if it.name in assembly.PARTS}
-OWN = {name: it.reference for name, it in EXERCISE.items()}
+EXERCISE = {
+    exercise.name: exercise for exercise in CHAPTER.values() if exercise.name in assembly.PARTS
+}
+OWN = {name: exercise.reference for name, exercise in EXERCISE.items()}
 
 
 class BasicsInAnotherOrder:
@@ -235,7 +237,9 @@ def sin_by_a_square(self):
 def forward_in_one_expression(slopes, order, leaf):
     found = {}
     for node in order:
-        found[node] = float(node == leaf) + sum(s * found[it] for it, s in slopes[node].items())
+        found[node] = float(node == leaf) + sum(
+            s * found[source] for source, s in slopes[node].items()
+        )
     return found
 
 
@@ -271,9 +275,9 @@ def test_the_parts_of_the_course_make_one_library_that_needs_numpy_alone():
     mine = assemble(*OWN.values())
     assert mine.whose == dict.fromkeys(assembly.PARTS, "yours")
     assert repr(mine).endswith("7 of 7 parts are yours.")
-    imported = [it for it in ast.walk(ast.parse(mine.source)) if isinstance(it, ast.Import)]
-    assert [each.name for it in imported for each in it.names] == ["itertools", "numpy"]
-    assert not any(isinstance(it, ast.ImportFrom) for it in ast.walk(ast.parse(mine.source)))
+    imported = [node for node in ast.walk(ast.parse(mine.source)) if isinstance(node, ast.Import)]
+    assert [each.name for node in imported for each in node.names] == ["itertools", "numpy"]
+    assert not any(isinstance(node, ast.ImportFrom) for node in ast.walk(ast.parse(mine.source)))
 
 
 def test_the_text_of_a_learners_part_stands_in_the_library():
@@ -301,7 +305,7 @@ def from_cell(source, name):
     return names[name]
 
 
-@pytest.mark.parametrize("name", [n for n, it in OWN.items() if inspect.isfunction(it)])
+@pytest.mark.parametrize("name", [n for n, answer in OWN.items() if inspect.isfunction(answer)])
 def test_a_wrong_part_is_left_out_and_its_check_is_named(name):
     wrong = renamed(EXERCISE[name].mistakes()[0].answer, name)
     assert assemble(wrong).whose[name] == f'the course\'s; see `check("{EXERCISE[name].id}")`'
@@ -335,7 +339,7 @@ def test_a_name_that_is_no_part_is_refused():
         tensor_with(from_cell("def sums(self): pass", "sums"))
 
 
-@pytest.mark.parametrize("exercise", EXERCISE.values(), ids=lambda it: it.id)
+@pytest.mark.parametrize("exercise", EXERCISE.values(), ids=lambda exercise: exercise.id)
 def test_the_part_of_the_course_is_no_answer(exercise):
     report = judge(exercise, getattr(engine, exercise.name))
     assert report.earned == 0
@@ -465,8 +469,8 @@ def test_the_engine_finds_what_tensorkit_finds():
         out = ((x @ w + b).relu() * s) @ v
         return (out * out).sum() + (b * b).sum()
 
-    ours = {name: leaf(it) for name, it in values.items()}
-    theirs = {name: tk.from_numpy(it).requires_grad_() for name, it in values.items()}
+    ours = {name: leaf(value) for name, value in values.items()}
+    theirs = {name: tk.from_numpy(value).requires_grad_() for name, value in values.items()}
     program(**ours).backward()
     program(**theirs).backward()
     for name in shapes:

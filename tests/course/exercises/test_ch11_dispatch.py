@@ -114,7 +114,7 @@ def logged_in_the_mode(x, y, w):
 
 
 def cost_by_match(name, shapes, shape):
-    moved = sum(math.prod(it) for it in [*shapes, shape])
+    moved = sum(math.prod(size) for size in [*shapes, shape])
     match name:
         case "matmul":
             (n, k), (_, m) = shapes
@@ -262,7 +262,7 @@ def test_the_layers_are_those_that_the_chapter_teaches():
 
 def test_the_promotion_that_is_taught_is_the_librarys():
     dtypes = [tk.bool, tk.int32, tk.int64, tk.float16, tk.float32, tk.float64]
-    tensors = [tk.ones(shape, dtype=it) for it in dtypes for shape in ((), (2,))]
+    tensors = [tk.ones(shape, dtype=dtype) for dtype in dtypes for shape in ((), (2,))]
     for x in tensors:
         for y in tensors:
             assert ch11.promoted(x, y)[0].dtype is tk.result_type(x, y)
@@ -290,7 +290,7 @@ def _trained(device):
         optimizer.zero_grad()
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
-    return [it.detach().cpu().numpy() for it in model.parameters()]
+    return [parameter.detach().cpu().numpy() for parameter in model.parameters()]
 
 
 def test_the_device_that_counts_computes_what_the_cpu_computes():

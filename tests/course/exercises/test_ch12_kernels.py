@@ -309,27 +309,27 @@ def sums_if_thread_0_is_last(x, out, n):
 def test_what_is_right_in_one_order_only_earns_no_more_than_the_case_of_one_element(
     exercise, answer
 ):
-    it = load()[exercise]
-    earned = [judge(it, answer, seed=seed).earned for seed in range(3)]
-    assert max(earned) <= it.points / 8
+    asked = load()[exercise]
+    earned = [judge(asked, answer, seed=seed).earned for seed in range(3)]
+    assert max(earned) <= asked.points / 8
 
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    "it", [it for it in load("12_kernels").values() if isinstance(it, KernelExercise)],
-    ids=lambda it: it.id,
+    "asked", [asked for asked in load("12_kernels").values() if isinstance(asked, KernelExercise)],
+    ids=lambda asked: asked.id,
 )  # fmt: skip
-def test_a_usual_mistake_is_recognised_under_the_name_that_learners_give_it(it):
-    for mistake in it.mistakes():
+def test_a_usual_mistake_is_recognised_under_the_name_that_learners_give_it(asked):
+    for mistake in asked.mistakes():
         body = inspect.getsource(mistake.answer).partition("(")[2]
-        text, file = f"@cuda.kernel\ndef {it.name}({body}", f"<{it.id}, {mistake.name}>"
+        text, file = f"@cuda.kernel\ndef {asked.name}({body}", f"<{asked.id}, {mistake.name}>"
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names = {"cuda": cuda, "tk": tk, "math": math}
         exec(compile(text, file, "exec"), names)
-        assert judge(it, names[it.name]).message == mistake.message
+        assert judge(asked, names[asked.name]).message == mistake.message
 
 
 def test_a_function_without_the_decorator_is_told_so():
-    it = load()["one-thread-each"]
-    assert "Put `@cuda.kernel` on the line above" in it.is_answer(axpy_by_hand.__wrapped__)
-    assert it.is_answer(axpy_by_hand) is None
+    asked = load()["one-thread-each"]
+    assert "Put `@cuda.kernel` on the line above" in asked.is_answer(axpy_by_hand.__wrapped__)
+    assert asked.is_answer(axpy_by_hand) is None

@@ -32,8 +32,8 @@ OF_THE_CPU = {"shuffled-apart", "another-answer-each-time"}
 
 @pytest.mark.parametrize("chapter", chapters())
 def test_right_answers_get_full_marks_where_new_tensors_are_on_the_device(chapter, cuda_by_default):
-    for it in (it for id, it in load(chapter).items() if id not in OF_THE_CPU):
-        report = judge(it, it.reference, seed=3)
+    for exercise in (exercise for id, exercise in load(chapter).items() if id not in OF_THE_CPU):
+        report = judge(exercise, exercise.reference, seed=3)
         assert report.status == "passed", str(report)
 
 

@@ -39,7 +39,7 @@ def uses(code: str) -> Iterator[str]:
 
 
 def introduced(markdown: str) -> set[str]:
-    return {name for it in BETWEEN_BACKTICKS.findall(markdown) for name in NAME.findall(it)}
+    return {name for code in BETWEEN_BACKTICKS.findall(markdown) for name in NAME.findall(code)}
 
 
 def in_sections(chapters: list[list[TextCell]]) -> Iterator[tuple[TextCell, str]]:
@@ -76,7 +76,7 @@ def too_early(chapters: list[list[TextCell]]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("number", range(len(TEXTS)), ids=[it.stem for it in TEXTS])
+@pytest.mark.parametrize("number", range(len(TEXTS)), ids=[text.stem for text in TEXTS])
 def test_a_chapter_uses_nothing_that_no_text_has_introduced(number):
     before = too_early([read(text) for text in TEXTS[:number]])
     assert too_early([read(text) for text in TEXTS[: number + 1]])[len(before) :] == []

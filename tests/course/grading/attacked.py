@@ -11,4 +11,6 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def report_on(id: str, result: Result) -> Report:
-    return next(it.report for it in result.exercises if it.report.exercise_id == id)
+    return next(
+        exercise.report for exercise in result.exercises if exercise.report.exercise_id == id
+    )

@@ -63,13 +63,15 @@ class Class:
         """Points by exercise, those without points left out."""
         result = self.grade(notebook)
         return {
-            it.report.exercise_id: it.report.score for it in result.exercises if it.report.possible
+            each.report.exercise_id: each.report.score
+            for each in result.exercises
+            if each.report.possible
         }
 
 
 def cell_of(notebook: Notebook, id: str) -> dict[str, Any]:
     """The cell with this id."""
-    return next(it for it in notebook["cells"] if it["id"] == id)
+    return next(cell for cell in notebook["cells"] if cell["id"] == id)
 
 
 def put_first(notebook: Notebook, source: str) -> Notebook:
@@ -103,6 +105,6 @@ class School:
         """What stands in the gradebook, by learner."""
         with self.gradebook() as book:
             found = book.assignment_submissions(CHAPTER)
-            names = [it.student_id for it in found]
+            names = [student.student_id for student in found]
             assert len(names) == len(set(names)), "a submission was doubled"
-            return {it.student_id: it.score for it in found}
+            return {student.student_id: student.score for student in found}

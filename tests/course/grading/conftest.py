@@ -58,8 +58,8 @@ def warm_once() -> Iterator[Warm]:
 def _workers() -> Iterator[dict[object, KeptWorker]]:
     started: dict[object, KeptWorker] = {}
     yield started
-    for it in started.values():
-        workers.Worker.close(it)
+    for worker in started.values():
+        workers.Worker.close(worker)
 
 
 @pytest.fixture

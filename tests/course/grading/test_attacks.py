@@ -139,13 +139,13 @@ EARN_NOTHING = {
 def test_an_attack_earns_nothing(klass: Class, name: str) -> None:
     attack, _ = EARN_NOTHING[name]
     notebook = klass.blank()
-    for it in klass.exercises.values():  # an answer from another cell is not taken for one
-        cell_of(notebook, it.id)["source"] = attack
+    for exercise in klass.exercises.values():  # an answer from another cell is not taken for one
+        cell_of(notebook, exercise.id)["source"] = attack
     result = klass.grade(notebook)
     assert result.score == 0
     assert len(result.exercises) == len(klass.exercises)
     if re.search(r"(def checkerboard|to_unit_range = .*|def to_unit_range)\b", attack):
-        assert any(it.report.rows for it in result.exercises), "no answer was looked at"
+        assert any(exercise.report.rows for exercise in result.exercises), "no answer was looked at"
 
 
 def test_forged_messages_earn_nothing(klass: Class) -> None:
@@ -174,7 +174,11 @@ def test_replies_forged_within_the_protocol_earn_nothing(klass_once: Class, valu
         "from course.sandbox.learner import Learner\n"
         "own = Learner._called\n"
         f"more = {{'value': {value}, 'same': [], 'status': 'passed', 'earned': 6.0}}\n"
-        "Learner._called = lambda *a: (own(*a)[0] | more, [])\n"
+        "def forged(self, message, blocks):\n"
+        "    reply, memory = own(self, message, blocks)\n"
+        "    is_answer = type(message['function']) is int\n"
+        "    return (reply | more, []) if is_answer else (reply, memory)\n"
+        "Learner._called = forged\n"
         "def checkerboard(rows, columns): return 6.0"
     )
     notebook = klass_once.blank()
@@ -191,8 +195,12 @@ def test_without_is_enforced_where_the_answer_runs(klass: Class) -> None:
         "strides_of = lambda shape: tk.zeros(shape).stride()"
     )
     result = klass.grade(notebook)
-    report = next(it.report for it in result.exercises if it.report.exercise_id == "strides-of")
-    assert {it.status for it in report.rows} == {"failed"}
+    report = next(
+        exercise.report
+        for exercise in result.exercises
+        if exercise.report.exercise_id == "strides-of"
+    )
+    assert {row.status for row in report.rows} == {"failed"}
     assert "what you are asked to write" in report.rows[0].got
 
 
@@ -202,9 +210,11 @@ def test_a_library_function_under_the_answers_name_runs_over_there(klass: Class)
     cell_of(notebook, "linspace-by-hand")["source"] = "evenly_spaced = tk.linspace"
     result = klass.grade(notebook)
     report = next(
-        it.report for it in result.exercises if it.report.exercise_id == "linspace-by-hand"
+        exercise.report
+        for exercise in result.exercises
+        if exercise.report.exercise_id == "linspace-by-hand"
     )
-    assert {it.status for it in report.rows} == {"failed"}
+    assert {row.status for row in report.rows} == {"failed"}
 
 
 def test_changed_points_earn_nothing(klass_once: Class) -> None:
@@ -238,6 +248,10 @@ def test_without_is_enforced_under_every_name(klass: Class, key: str) -> None:
     notebook = klass.blank()
     cell_of(notebook, "strides-of")["source"] = key
     result = klass.grade(notebook)
-    report = next(it.report for it in result.exercises if it.report.exercise_id == "strides-of")
-    assert {it.status for it in report.rows} == {"failed"}
+    report = next(
+        exercise.report
+        for exercise in result.exercises
+        if exercise.report.exercise_id == "strides-of"
+    )
+    assert {row.status for row in report.rows} == {"failed"}
     assert "what you are asked to write" in report.rows[0].got

@@ -70,10 +70,13 @@ def test_an_odd_answer_gets_one_true_sentence_and_costs_no_other_exercise(
 ) -> None:
     notebook = klass_once.honest()
     change(notebook)
-    reports = {it.report.exercise_id: it.report for it in klass_once.grade(notebook).exercises}
+    reports = {
+        exercise.report.exercise_id: exercise.report
+        for exercise in klass_once.grade(notebook).exercises
+    }
     assert " ".join(str(reports[ID]).split()).count(words) == 1, str(reports[ID])
-    earned = {id: it.score for id, it in reports.items() if it.possible and id != ID}
-    possible = {id: it.possible for id, it in reports.items() if it.possible and id != ID}
+    earned = {id: each.score for id, each in reports.items() if each.possible and id != ID}
+    possible = {id: each.possible for id, each in reports.items() if each.possible and id != ID}
     assert (reports[ID].score, earned) == (points, possible)
 
 
@@ -83,6 +86,6 @@ def test_what_an_answer_changes_is_reported_and_does_not_reach_other_exercises(
     notebook = klass_once.honest()
     replaced(f"{HEAD}    tk.set_default_dtype(tk.float64)\n{RIGHT}")(notebook)
     result = klass_once.grade(notebook)
-    reports = {it.report.exercise_id: it.report for it in result.exercises}
-    assert sum(it.score for it in reports.values()) == 20
+    reports = {exercise.report.exercise_id: exercise.report for exercise in result.exercises}
+    assert sum(report.score for report in reports.values()) == 20
     assert reports[ID].notes[0].startswith("Your code changes the default dtype and leaves it so.")

@@ -33,17 +33,21 @@ RUN = (
 )
 LOOK = (
     "import course.sandbox.learner as it\n"
-    "own = it.Learner._do_look\n"
-    "forged = lambda r, b: (r | dict(exists=True, {forged}), b)\n"
-    "it.Learner._do_look = lambda *a: forged(*own(*a))"
+    "own = it.Learner._do_call\n"
+    "def forged(self, message, blocks):\n"
+    "    reply, memory = own(self, message, blocks)\n"
+    "    if message['function'] == {function!r}:\n"
+    "        reply['value'] = {forged}\n"
+    "    return reply, memory\n"
+    "it.Learner._do_call = forged"
 )
 STREAM = "dict(output_type='stream', text='%s'"
 FORGED_TEXT = "8 MB of a cell's text"
 FORGED = {
     FORGED_TEXT: RUN.format(forged="source='x = 1;' * 1_300_000"),
-    "8 MB of a function's text": LOOK.format(forged="source='x = 1;' * 1_300_000"),
+    "8 MB of a function's text": LOOK.format(function="getsource", forged="'x = 1;' * 1_300_000"),
     "8 MB of {} as outputs": RUN.format(forged="outputs=[{}] * 2_000_000"),
-    "8 MB of {} as a value": LOOK.format(forged="value={'l': [{}] * 2_000_000}"),
+    "8 MB of {} as a value": LOOK.format(function="look", forged="{'l': [{}] * 2_000_000}"),
     "200,000 outputs": RUN.format(forged=f"outputs=[{STREAM % 'a'})] * 200_000"),
     "7 MB of an output": RUN.format(forged=f"outputs=[{STREAM % '<'} * 7_000_000)]"),
 }
@@ -70,7 +74,7 @@ def grade(grader: Worker, notebook: Notebook) -> Result:
     assert time.monotonic() - begun < SECONDS
     assert grader._process is not None
     status = Path(f"/proc/{grader._process.pid}/status").read_text(encoding="ascii")
-    peak = next(int(it.split()[1]) for it in status.splitlines() if it.startswith("VmHWM"))
+    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
     assert peak < MEMORY << 10
     assert 0 < len(result.page) < PAGE
     return result
@@ -113,7 +117,7 @@ def test_a_worker_has_no_more_memory_than_is_promised(grader: Worker, source: So
     assert grade(grader, notebook).score == 20, "the learner's own process has 2 GB"
     assert grader._process is not None
     limits = Path(f"/proc/{grader._process.pid}/limits").read_text(encoding="ascii")
-    line = next(it for it in limits.splitlines() if it.startswith("Max data size"))
+    line = next(each for each in limits.splitlines() if each.startswith("Max data size"))
     assert line.split()[3] == str(MEMORY << 20)
 
 
@@ -155,7 +159,7 @@ def test_what_is_cut_of_a_text_is_told() -> None:
 def test_a_page_has_a_size() -> None:
     room = Room(page=1000, code=20)
     outputs = [
-        {"output_type": "stream", "name": "stdout", "text": it} for it in ("a", "<" * 900, "b")
+        {"output_type": "stream", "name": "stdout", "text": each} for each in ("a", "<" * 900, "b")
     ]
     first, second = clean_outputs(outputs, room)
     assert first["text"] == "a"

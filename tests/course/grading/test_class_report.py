@@ -44,12 +44,12 @@ def result(learner: str, earned: float, answer: str = "", got: str = "", hints: 
         Graded("check-pixels", replace(one, mistake=mistake)),
         Graded("check-nothing", untouched),
     )
-    return Result(learner, CHAPTER, exercises=exercises, notebook={"cells": cells})
+    return Result(learner, CHAPTER, exercises=exercises, cells=cells)
 
 
 def written(root: Path, *results: Result, **options: bool) -> str:
-    for it in results:
-        files.write(result_file(root, it.learner, CHAPTER), it.to_json())
+    for each in results:
+        files.write(result_file(root, each.learner, CHAPTER), each.to_json())
     page = class_files.write(root, CHAPTER, config=Config(), **options)
     return page.read_text(encoding="utf-8")
 
@@ -84,7 +84,7 @@ def test_the_tables_count_what_was_graded(tmp_path: Path) -> None:
         "passed": "1",
         "ran": "4",
     }
-    assert [it["points"] for it in rows(tmp_path, "learners.csv")] == [
+    assert [row["points"] for row in rows(tmp_path, "learners.csv")] == [
         "4.0",
         "0.0",
         "2.0",
@@ -131,7 +131,7 @@ def test_wrong_answers_are_grouped_with_who_gave_them_and_one_of_them() -> None:
     mistaken = result("bob", 0.0, answer="return 1")
     odd = [result(name, 2.0, answer="return 2", got="<b>") for name in ("cyd", "dan")]
     found = class_report.ClassReport(CHAPTER, [mistaken, *odd]).exercises[0].wrong
-    assert [(it.reason, it.message, it.learners, it.example) for it in found] == [
+    assert [(each.reason, each.message, each.learners, each.example) for each in found] == [
         ("a square: <b>", "", ["cyd", "dan"], "return 2"),
         ("columns first", "Rows come first.", ["bob"], "return 1"),
     ]
@@ -153,7 +153,7 @@ def test_the_first_lines_say_where_most_points_were_lost(tmp_path: Path) -> None
 
 def test_who_needs_help_is_listed_with_the_reason(tmp_path: Path) -> None:
     found = class_report.ClassReport(CHAPTER, CLASS).need_help
-    assert [(it.learner, why) for it, why in found][:2] == [
+    assert [(each.learner, why) for each, why in found][:2] == [
         ("bob", "not started: Nothing; failing: A `title` (columns first)"),
         ("eve", "It is not a notebook."),
     ]

@@ -137,7 +137,9 @@ def test_outputs_of_known_shapes_stay() -> None:
         {"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["\x1b[31mE\x1b[0m"]},
     ]
     cleaned = clean_outputs(outputs)
-    assert [it["output_type"] for it in cleaned] == [it["output_type"] for it in outputs]
+    assert [each["output_type"] for each in cleaned] == [
+        output["output_type"] for output in outputs
+    ]
     assert cleaned[2]["data"]["image/png"] == png
 
 
@@ -168,7 +170,7 @@ def test_outputs_of_other_shapes_go(output: object) -> None:
 )
 def test_an_output_that_would_run_loses_what_runs(data: dict[str, object]) -> None:
     cleaned = clean_outputs([{"output_type": "display_data", "data": {"text/plain": "x", **data}}])
-    assert [it["data"].pop("text/plain") for it in cleaned] == ["x"]
+    assert [each["data"].pop("text/plain") for each in cleaned] == ["x"]
     assert "alert" not in json.dumps(cleaned)
 
 

@@ -68,8 +68,10 @@ def test_a_cluster_gives_the_points_that_this_machine_gives(
     assert killed
     scores = school.scores()
     here = batch.grade(school.root, CHAPTER, force=True, workers=1, limits=LIMITS)
-    assert {it.learner: it.to_json() for it in there} == {it.learner: it.to_json() for it in here}
-    assert scores == school.scores() == {it.learner: it.score for it in here}
+    assert {each.learner: each.to_json() for each in there} == {
+        each.learner: each.to_json() for each in here
+    }
+    assert scores == school.scores() == {each.learner: each.score for each in here}
 
 
 def test_a_worker_with_other_exercises_grades_nobody(
@@ -97,10 +99,10 @@ def test_what_kills_workers_is_ungraded_and_the_others_are_graded(
 
     monkeypatch.setattr(cluster, "_graded", killing)
     names = ["ada", "killer", "bob"]
-    jobs = [Job(Submission(it, CHAPTER, honest), "seed") for it in names]
+    jobs = [Job(Submission(each, CHAPTER, honest), "seed") for each in names]
     with cluster.Cluster(workers.scheduler_address) as there:
-        found = {it.learner: it for it in there.results(source, jobs, LIMITS)}
-    assert {name: it.status for name, it in found.items()} == {
+        found = {result.learner: result for result in there.results(source, jobs, LIMITS)}
+    assert {name: each.status for name, each in found.items()} == {
         "ada": "graded",
         "killer": "ungraded",
         "bob": "graded",

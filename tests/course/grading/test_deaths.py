@@ -51,10 +51,10 @@ def test_five_deaths_and_the_rest_is_graded_alone(klass: Class) -> None:
         cell = {"cell_type": "code", "metadata": {}, "source": f"import os; os._exit({n})"}
         notebook["cells"].insert(3, cell)
     result = klass.grade(notebook)
-    points = {it.report.exercise_id: it.report.score for it in result.exercises}
+    points = {exercise.report.exercise_id: exercise.report.score for exercise in result.exercises}
     for name in ("private-copy", "pixels"):
         assert points[name] == klass.exercises[name].points
-    assert any("each on its own" in it for it in result.troubles)
+    assert any("each on its own" in trouble for trouble in result.troubles)
 
 
 def test_a_process_does_not_outlive_its_submission(klass: Class) -> None:
@@ -97,8 +97,8 @@ def test_a_process_cannot_remain_when_it_is_ended(klass: Class, name: str) -> No
 def processes_in(folder: Path) -> set[int]:
     """The warm process of this folder and all that came of it: they share its command line."""
     found = set()
-    for it in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if bytes(folder) in it.read_bytes():
-                found.add(int(it.parent.name))
+            if bytes(folder) in path.read_bytes():
+                found.add(int(path.parent.name))
     return found

@@ -30,7 +30,7 @@ def klass(source: Source) -> Class:
 def said(tmp_path: Path, notebook: Any, name: str = FILE) -> list[str]:
     content = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
     (tmp_path / name).write_bytes(content)
-    return [str(it) for it in doctor.examine(tmp_path, doctor.source_for(ROOT, CHAPTER))]
+    return [str(each) for each in doctor.examine(tmp_path, doctor.source_for(ROOT, CHAPTER))]
 
 
 def test_a_whole_notebook_gets_no_finding(klass: Class, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_broken_imports_are_mended_when_it_is_graded(
     klass: Class, source: Source, tmp_path: Path
 ) -> None:
     notebook = klass.honest()
-    cell = next(it for it in notebook["cells"] if it["id"] == source.setup)
+    cell = next(each for each in notebook["cells"] if each["id"] == source.setup)
     cell["source"] = "import tensorkit as tk(\n"
     (only,) = said(tmp_path, notebook)
     assert only.startswith("repaired  ")
@@ -111,7 +111,7 @@ def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -
     cell_of(notebook, f"check-{ID}")["source"] = "99.0"
     notebook["metadata"]["kernelspec"]["name"] = "conda-env"
     found = said(tmp_path, notebook, "final version (2).ipynb")
-    assert {it.split()[0] for it in found} == {"repaired"}
+    assert {each.split()[0] for each in found} == {"repaired"}
     text = "\n".join(found)
     for part in ("was called", "more than once", "had been changed", "'conda-env'"):
         assert part in text
@@ -139,7 +139,7 @@ def test_an_answer_that_grading_does_not_find_is_named(
         notebook = put_first(notebook, text)
     else:
         cell_of(notebook, place)["source"] += "\n" + text
-    wrong = [it for it in said(tmp_path, notebook) if it.startswith("wrong")]
+    wrong = [each for each in said(tmp_path, notebook) if each.startswith("wrong")]
     assert len(wrong) == 1
     assert f"belongs into the cell {ID}. Move it there" in wrong[0]
 
@@ -236,4 +236,4 @@ def test_a_course_that_every_user_can_read_is_told_so(mode: int, is_told: bool) 
         (root / "course").mkdir()
         (root / "course" / "gradebook.db").touch()
         root.chmod(mode)
-        assert any("chmod o-rwx" in it for it in server._course(root)) == is_told
+        assert any("chmod o-rwx" in each for each in server._course(root)) == is_told

@@ -25,7 +25,9 @@ def warm_with_the_usual_limits() -> Iterator[Warm]:
 def test_the_worked_solutions_get_full_marks(chapter, warm_with_the_usual_limits):
     klass = Class(warm_with_the_usual_limits, matching.source_of(ROOT, chapter))
     result = klass.grade(klass.honest())
-    reports = [it.report for it in result.exercises]
-    assert [it.exercise_id for it in reports if it.status != "passed"] == []
-    assert sum(it.score for it in reports) == sum(it.points for it in klass.exercises.values())
+    reports = [each.report for each in result.exercises]
+    assert [report.exercise_id for report in reports if report.status != "passed"] == []
+    assert sum(report.score for report in reports) == sum(
+        each.points for each in klass.exercises.values()
+    )
     assert result.troubles == ()

@@ -58,7 +58,7 @@ class Exchange:
 
     def collected(self) -> dict[str, bytes]:
         found = (self.school.root / "course" / "submitted").glob(f"*/{CHAPTER}/{CHAPTER}.ipynb")
-        return {it.parts[-3]: it.read_bytes() for it in found}
+        return {each.parts[-3]: each.read_bytes() for each in found}
 
 
 def give(folder: Path, owner: str) -> None:
@@ -81,11 +81,11 @@ def test_what_somebody_else_hands_in_is_refused_and_the_own_stays(
     exchange.hand_in("nobody", b"eve's", EVE)
     exchange.collect()
     assert exchange.collected() == {ADA: b"ada's"}
-    said = [it.getMessage() for it in caplog.records if it.levelname == "ERROR"]
+    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert len(said) == 2
-    assert any(f"{forged.name!r} is not collected: it is in the name of '{ADA}'" in it
-               for it in said)  # fmt: skip
-    assert all(f"belongs to '{EVE}'" in it for it in said)
+    assert any(f"{forged.name!r} is not collected: it is in the name of '{ADA}'" in each
+               for each in said)  # fmt: skip
+    assert all(f"belongs to '{EVE}'" in each for each in said)
     exchange.collect(before_duedate=True)
     assert exchange.collected() == {ADA: b"ada's"}
 

@@ -100,7 +100,7 @@ def test_gradescopes_columns_are_those_of_its_own_download(write: Write) -> None
 def test_csv_is_nbgraders_own(write: Write) -> None:
     header, *rows = write("csv")
     assert header[:4] == ["assignment", "duedate", "timestamp", "student_id"]
-    assert {it[3]: it[-2:] for it in rows}["ada"] == ["6.0", "20.0"]
+    assert {row[3]: row[-2:] for row in rows}["ada"] == ["6.0", "20.0"]
 
 
 def test_a_file_of_identities_says_who_is_who(write: Write, tmp_path: Path) -> None:
@@ -177,6 +177,19 @@ def test_what_is_handed_in_and_not_graded_is_no_zero(graded: School, learner: st
     file = graded.root / "grades.csv"
     with pytest.raises(CourseError, match=f"not graded: '{learner}'.*Nothing was written"):
         export.export(graded.root, CHAPTER, "csv", file, config=nbgrader_config(own=True))
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("exporter", [(), ("--exporter=course.grading.export.CanvasExport",)])
+def test_nbgraders_own_export_refuses_too(graded: School, exporter: tuple[str, ...]) -> None:
+    from nbgrader.apps import ExportApp
+
+    graded.submit("ada", b"{}")
+    app = ExportApp(config=nbgrader_config(own=True))
+    file = graded.root / "grades.csv"
+    app.initialize([*exporter, "--to", str(file), "--assignment", CHAPTER])
+    with pytest.raises(CourseError, match="not graded: 'ada'"):
+        app.start()
     assert not file.exists()
 
 

@@ -91,13 +91,13 @@ def page(school: School, klass_once: Class) -> str:
 def test_the_list_above_the_page_leads_to_each_answer(page: str, klass_once: Class) -> None:
     listed = page[page.index("<nav") : page.index("</nav>")]
     first, *others = klass_once.exercises.values()
-    for it in others:
-        state, points = ("good", f"{it.points:g} of ") if it.points else ("open", "further, ")
-        title = it.title.replace("`", "")
-        assert re.search(rf'class="{state}">.*<a href="#{it.id}">{title}</a>: {points}', listed)
-        begins = re.search(rf'<section [^>]*id="{it.id}"', page)
+    for other in others:
+        state, points = ("good", f"{other.points:g} of ") if other.points else ("open", "further, ")
+        title = other.title.replace("`", "")
+        assert re.search(rf'class="{state}">.*<a href="#{other.id}">{title}</a>: {points}', listed)
+        begins = re.search(rf'<section [^>]*id="{other.id}"', page)
         assert begins is not None
-        assert it.name in page[begins.end() :], "the link leads to the answer, not below it"
+        assert other.name in page[begins.end() :], "the link leads to the answer, not below it"
     assert f'<a href="#{first.id}">' in listed
     assert listed.count("A comment on") == 1  # the one that a person wrote
     assert "No response." in page

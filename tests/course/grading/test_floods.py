@@ -155,14 +155,16 @@ def test_cells_that_had_no_time_left_are_not_to_blame(warm_once: Warm, source: S
     loop, over = result.troubles
     assert "while True" in loop
     assert "time for the whole notebook was over" in over
-    assert all("whole notebook was over" in it.report.message for it in result.exercises)
+    assert all(
+        "whole notebook was over" in exercise.report.message for exercise in result.exercises
+    )
 
 
 def test_arrays_that_need_no_memory_are_not_given_any() -> None:
     # an expanded one is a few bytes that say how large it is; whoever looks at it needs all of it
     encoder = Encoder(lambda value: 0)
     coded = encoder.encode([tk.zeros(1).expand(1 << 20) for _ in range(1000)])
-    blocks = [np.frombuffer(bytearray(it), np.uint8) for it in encoder.blocks]
+    blocks = [np.frombuffer(bytearray(block), np.uint8) for block in encoder.blocks]
     with pytest.raises(WireError):
         Decoder(blocks, lambda coded: None).decode(coded)
 
@@ -177,7 +179,7 @@ def test_a_check_keeps_no_gigabytes_of_them(
         "def private_copy(array):\n    return tk.zeros(1).bool().expand(1 << 10, 1 << 9)"
     )
     report = report_on("private-copy", klass_once.grade(notebook))
-    assert any("more data than a check looks at" in it.got for it in report.rows)
+    assert any("more data than a check looks at" in row.got for row in report.rows)
     assert report.score == 0
 
 

@@ -25,9 +25,9 @@ def repaired(source: Source, notebook: Notebook) -> matching.Repaired:
 
 
 def by_id(found: matching.Repaired) -> dict[str, matching.Cell]:
-    ids = [it["id"] for it in found.cells]
+    ids = [cell["id"] for cell in found.cells]
     assert len(ids) == len(set(ids)), "an id stands twice"
-    return {it["id"]: it for it in found.cells}
+    return {cell["id"]: cell for cell in found.cells}
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def notebook(source: Source) -> Notebook:
 def test_an_untouched_notebook_needs_no_repair(source: Source, notebook: Notebook) -> None:
     found = repaired(source, notebook)
     assert found.notes == ()
-    assert [it["id"] for it in found.cells] == [it["id"] for it in notebook["cells"]]
+    assert [cell["id"] for cell in found.cells] == [cell["id"] for cell in notebook["cells"]]
 
 
 def test_the_answer_is_the_learners_and_all_else_the_instructors(
@@ -61,35 +61,35 @@ def test_of_a_doubled_cell_the_answered_one_counts(
     (notebook["cells"][where] if first_is_answered else double)["source"] = "mine"
     found = repaired(source, notebook)
     assert by_id(found)["pixels"]["source"] == "mine"
-    assert any("more than once" in it for it in found.notes)
+    assert any("more than once" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("became", ["nothing", "markdown"])
 def test_the_imports_come_back(source: Source, notebook: Notebook, became: str) -> None:
-    first = next(it for it in notebook["cells"] if it["cell_type"] == "code")
+    first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
     if became == "nothing":
         notebook["cells"].remove(first)
     else:
         first["cell_type"] = became
     found = repaired(source, notebook)
-    code = next(it for it in found.cells if it["cell_type"] == "code")
+    code = next(cell for cell in found.cells if cell["cell_type"] == "code")
     assert code["source"] == source.by_id[source.setup or ""]["source"]
-    assert any("with the imports" in it for it in found.notes)
+    assert any("with the imports" in note for note in found.notes)
 
 
 def test_a_deleted_check_comes_back(source: Source, notebook: Notebook) -> None:
     notebook["cells"].remove(cell_of(notebook, "check-pixels"))
     found = repaired(source, notebook)
-    ids = [it["id"] for it in found.cells]
+    ids = [cell["id"] for cell in found.cells]
     assert ids.index("check-pixels") == ids.index("pixels") + 1
-    assert any("check-pixels had been deleted" in it for it in found.notes)
+    assert any("check-pixels had been deleted" in note for note in found.notes)
 
 
 def test_a_changed_check_is_as_released(source: Source, notebook: Notebook) -> None:
     cell_of(notebook, "check-pixels")["source"] = "6.0"
     found = repaired(source, notebook)
     assert by_id(found)["check-pixels"]["source"] == 'check("pixels")'
-    assert any("check-pixels had been changed" in it for it in found.notes)
+    assert any("check-pixels had been changed" in note for note in found.notes)
 
 
 def test_an_answer_that_became_text_is_code_again(source: Source, notebook: Notebook) -> None:
@@ -107,7 +107,7 @@ def test_an_answer_without_its_id_is_found_by_what_it_defines(
     )
     found = repaired(source, notebook)
     assert by_id(found)["pixels"]["source"].endswith("image / 255")
-    assert any("pixels had lost its id" in it for it in found.notes)
+    assert any("pixels had lost its id" in note for note in found.notes)
 
 
 MINE = "def to_unit_range(image):\n    return image / 255"
@@ -148,14 +148,14 @@ def test_a_notebook_without_any_id_is_put_in_order_and_said_in_few_words(
     source: Source, notebook: Notebook
 ) -> None:
     own = {"cell_type": "code", "source": "mine = 1", "metadata": {}}
-    at = next(n for n, it in enumerate(notebook["cells"]) if it["id"] == "pixels")
+    at = next(n for n, cell in enumerate(notebook["cells"]) if cell["id"] == "pixels")
     notebook["cells"].insert(at, own)
     for cell in notebook["cells"]:
         cell.pop("id", None)
         cell["metadata"] = {"id": "Xy12", "colab": {}}
     found = repaired(source, notebook)
-    told = [it["source"] for it in found.cells]
-    ours = [it["source"] for it in source.released["cells"]]
+    told = [cell["source"] for cell in found.cells]
+    ours = [cell["source"] for cell in source.released["cells"]]
     assert told == [*ours[:at], "mine = 1", *ours[at:]]
     assert len(found.notes) == 2
 
@@ -215,8 +215,8 @@ def test_moved_cells_stand_in_order_again(source: Source, notebook: Notebook) ->
     notebook["cells"].remove(cell)
     notebook["cells"].append(cell)
     found = repaired(source, notebook)
-    assert [it["id"] for it in found.cells] == [it["id"] for it in source.released["cells"]]
-    assert any("moved" in it for it in found.notes)
+    assert [cell["id"] for cell in found.cells] == [cell["id"] for cell in source.released["cells"]]
+    assert any("moved" in note for note in found.notes)
 
 
 def test_own_cells_stay_where_they_are_and_lose_their_marks(
@@ -324,8 +324,11 @@ def put_folder(folder: Path) -> None:
         (put_fifo, "not a file"),
         (put_link, "no notebook"),
         (put_folder, "not a file"),
-        (lambda it: (it / FILE).unlink(), "no notebook"),
-        (lambda it: (it / FILE).rename(it / "work.pdf"), f"no notebook {FILE}, but 'work.pdf'"),
+        (lambda folder: (folder / FILE).unlink(), "no notebook"),
+        (
+            lambda folder: (folder / FILE).rename(folder / "work.pdf"),
+            f"no notebook {FILE}, but 'work.pdf'",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_sentence(
@@ -360,9 +363,9 @@ def put_deep(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda it: os.mkfifo(it / "pipe"), "'pipe' is not a file"),
-        (lambda it: (it / "link").symlink_to("/etc/passwd"), "'link'"),
-        (lambda it: os.truncate(it / "big", 3 << 30), "3221 MB"),
+        (lambda folder: os.mkfifo(folder / "pipe"), "'pipe' is not a file"),
+        (lambda folder: (folder / "link").symlink_to("/etc/passwd"), "'link'"),
+        (lambda folder: os.truncate(folder / "big", 3 << 30), "3221 MB"),
         (put_many, "more than 1000 files"),
         (put_deep, "'d' is not a file"),
     ],
@@ -377,12 +380,14 @@ def test_of_what_is_not_collected_the_rest_is(
     (folder / "big").touch()
     change(folder)
     to = tmp_path_factory.mktemp("collected") / "ada" / CHAPTER
-    left_out = intake.collect(folder, to, lambda path, names: {it for it in names if it == "big~"})
+    left_out = intake.collect(
+        folder, to, lambda path, names: {name for name in names if name == "big~"}
+    )
     remove(folder)
     assert words in "".join(left_out)
     (to / "timestamp.txt").touch()
     assert read(to).repaired == ()
-    assert sum(it.stat().st_size for it in to.rglob("*")) < 10 << 20
+    assert sum(path.stat().st_size for path in to.rglob("*")) < 10 << 20
 
 
 @pytest.mark.parametrize(

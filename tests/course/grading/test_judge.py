@@ -67,24 +67,18 @@ def made(observe: Callable[..., Any], *args: Any, changes: bool = False) -> Exer
         def is_not_started(self, answer: Any, source: str | None) -> bool:
             return False
 
-    it = Made()
-    it.id, it.chapter, it.points, it.kind, it.without, it.further = (
-        "made",
-        "",
-        1.0,
-        "write",
-        (),
-        False,
-    )
+    definition = Made()
+    definition.id, definition.chapter, definition.kind = "made", "", "write"
+    definition.points, definition.without, definition.further = 1.0, (), False
 
     def answer() -> None: ...
 
-    it.reference = answer
-    return it
+    definition.reference = answer
+    return definition
 
 
-def graded(session: Session, it: Exercise, seconds: float = 2.0) -> Report:
-    return check_exercise(session, it, [], "seed", seconds)[0]
+def graded(session: Session, definition: Exercise, seconds: float = 2.0) -> Report:
+    return check_exercise(session, definition, [], "seed", seconds)[0]
 
 
 SHAPES = [
@@ -211,9 +205,7 @@ def test_a_gradient_is_asked_of_the_other_side(session: Session) -> None:
     assert graded(session, made(slope)).status == "passed"
 
 
-@pytest.mark.parametrize(
-    "use", [bool, lambda it: it == 1, lambda it: it < 1, lambda it: it + 1, float]
-)
+@pytest.mark.parametrize("use", [bool, lambda x: x == 1, lambda x: x < 1, lambda x: x + 1, float])
 def test_an_object_of_the_learners_has_no_value_here(session: Session, use: Any) -> None:
     run(
         session,
@@ -331,7 +323,8 @@ def test_plain_asserts_are_graded_apart(
 ) -> None:
     run(session, mine)
     caller = Caller(session, budget=Budget(1.0))
-    report = asserts.judge(caller, check, "check-double", 2.0)
+    cells = told("answer = double = x = f = said = path = None")
+    report = asserts.judge(caller, check, "check-double", 2.0, cells)
     assert report.score == earned, str(report)
 
 
@@ -340,10 +333,10 @@ def told(*sources: str) -> list[dict[str, Any]]:
     return [
         {
             "cell_type": "code",
-            "source": it,
-            "metadata": {"nbgrader": {"solution": True}} if it.startswith("answer") else {},
+            "source": source,
+            "metadata": {"nbgrader": {"solution": True}} if source.startswith("answer") else {},
         }
-        for it in sources
+        for source in sources
     ]
 
 
@@ -393,9 +386,9 @@ def test_a_check_that_learners_could_answer_otherwise_is_refused(
 
 def test_a_number_that_no_float_holds_is_wrong_and_no_more(session: Session) -> None:
     run(session, "answer = lambda: [10**1000]")
-    it = made(lambda f: f())
-    it.expected = lambda *_: [1.5]  # type: ignore[method-assign]
-    assert graded(session, it).status == "failed"
+    definition = made(lambda f: f())
+    definition.expected = lambda *_: [1.5]  # type: ignore[method-assign]
+    assert graded(session, definition).status == "failed"
 
 
 def test_a_check_that_fails_itself_costs_no_other_exercise(
@@ -407,7 +400,8 @@ def test_a_check_that_fails_itself_costs_no_other_exercise(
     known = exercise.load(klass_once.source.chapter)
     monkeypatch.setattr(known["pixels"], "is_not_started", fails)
     report = {
-        it.report.exercise_id: it.report for it in klass_once.grade(klass_once.honest()).exercises
+        each.report.exercise_id: each.report
+        for each in klass_once.grade(klass_once.honest()).exercises
     }
     assert (report["pixels"].score, report["private-copy"].score) == (0, 6)
     assert "could not be checked" in report["pixels"].message
@@ -420,7 +414,9 @@ def test_a_check_that_fails_itself_costs_no_other_exercise(
 def test_the_worked_solutions_get_full_marks(warm_once: Warm, chapter: str) -> None:
     klass = Class(warm_once, matching.source_of(ROOT, chapter))
     result = klass.grade(klass.honest())
-    wrong = [str(it.report) for it in result.exercises if it.report.score != it.report.possible]
+    wrong = [
+        str(each.report) for each in result.exercises if each.report.score != each.report.possible
+    ]
     assert wrong == []
     assert result.possible > 0
 
@@ -440,8 +436,8 @@ def test_imports_that_do_not_run_cost_no_exercise(
     cell_of(notebook, klass_once.source.setup or "")["source"] = setup
     result = klass_once.grade(notebook)
     assert result.score == result.possible
-    assert any(words in it for it in result.troubles)
-    assert any("the imports are those that were released" in it for it in result.troubles)
+    assert any(words in trouble for trouble in result.troubles)
+    assert any("the imports are those that were released" in trouble for trouble in result.troubles)
 
 
 def test_other_imports_that_run_are_left_alone(klass_once: Class) -> None:
@@ -456,25 +452,27 @@ def test_points_are_those_of_the_check_in_the_notebook(klass_once: Class, turn: 
     """Every exercise with one of its usual mistakes, on another draw each time."""
     notebook = klass_once.honest()
     texts: dict[str, str] = {}
-    for it in klass_once.exercises.values():
-        texts[it.id] = typed(it, turn)
-        cell_of(notebook, it.id)["source"] = texts[it.id]
+    for asked in klass_once.exercises.values():
+        texts[asked.id] = typed(asked, turn)
+        cell_of(notebook, asked.id)["source"] = texts[asked.id]
     seed = f"seed {turn}"
     for found in klass_once.grade(notebook, seed).exercises:
-        it = klass_once.exercises[found.report.exercise_id]
+        asked = klass_once.exercises[found.report.exercise_id]
         namespace: dict[str, Any] = {"np": np, "tk": tk}
-        exec(texts[it.id], namespace)
-        here = check_here(it, namespace[it.name], seed=seed)
+        exec(texts[asked.id], namespace)
+        here = check_here(asked, namespace[asked.name], seed=seed)
         if found.report.status == "not started":  # the mistake is the code as it was released
             continue
-        assert (found.report.score, found.report.mistake) == (here.score, here.mistake), it.id
+        assert (found.report.score, found.report.mistake) == (here.score, here.mistake), asked.id
         assert [row.status for row in found.report.rows] == [row.status for row in here.rows]
 
 
-def typed(it: Exercise, turn: int) -> str:
+def typed(asked: Exercise, turn: int) -> str:
     """The answer cell of a learner who makes the exercise's next usual mistake."""
-    if isinstance(it, exercise.Prediction):
-        mistake = random.Random(turn).choice(it.mistakes())
-        return f"{it.name} = {mistake.answer!r}"
-    slips = [slip for one in it.mistakes() if (slip := demo_learners.slip(it, one)) is not None]
-    return slips[turn % len(slips)].text if slips else it.solution_source
+    if isinstance(asked, exercise.Prediction):
+        mistake = random.Random(turn).choice(asked.mistakes())
+        return f"{asked.name} = {mistake.answer!r}"
+    slips = [
+        slip for one in asked.mistakes() if (slip := demo_learners.slip(asked, one)) is not None
+    ]
+    return slips[turn % len(slips)].text if slips else asked.solution_source

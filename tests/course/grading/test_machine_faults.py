@@ -97,14 +97,15 @@ def test_a_limit_that_cannot_be_set_is_no_zero(
 def _given(name: str) -> int:
     import resource
 
-    return profiles.limits_of_process(profiles.Limits(), profiles.LANDLOCK)[getattr(resource, name)]
+    given = profiles.limits_of_process(profiles.Limits(), profiles.LANDLOCK)
+    return dict(given.values())[getattr(resource, name)]
 
 
 @pytest.mark.rest
 def test_doctor_tries_the_same(school: School) -> None:
     done = _course(school, ("RLIMIT_NOFILE", 100), "doctor", "--server")
     assert "it does not start" in done.stdout
-    assert "(ulimit -n) may be at most 100 here" in done.stdout
+    assert "(ulimit -n) is 100 here" in done.stdout
     assert "Nothing is graded on this machine" in done.stdout
     assert done.returncode == 1
 
@@ -137,8 +138,8 @@ def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
     ("said", "wrong"),
     [
         ({}, "did not say"),
-        ({"hello": {"profile": "none"}}, "under the profile none"),
-        ({"hello": {"profile": profiles.LANDLOCK, "limits": {}}}, "may be at most None here"),
+        ({"hello": {"its profile": "none"}}, "its profile is none here"),
+        ({"hello": {"its profile": profiles.LANDLOCK}}, "(ulimit -v) is None here"),
     ],
 )
 def test_a_process_that_is_not_as_it_should_be_is_refused(said: Any, wrong: str) -> None:
@@ -199,7 +200,7 @@ def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
     monkeypatch.setattr(workers.Worker, "take", take_and_kill)
     monkeypatch.setattr(workers, "ended_for_memory", lambda: next(counts))
     with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
-        batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
+        batch.grade(school.root, CHAPTER, workers=1, unsafe=True)
     assert school.scores() == {}
 
 
@@ -213,9 +214,9 @@ def test_what_no_worker_can_grade_is_tried_twice_and_keeps_its_grade(
     tried = _broken_for(monkeypatch, "bob")
     school.submit("ada", honest)
     with pytest.raises(Ungraded, match=r"learners: bob\. The disk is full") as raised:
-        batch.grade(school.root, CHAPTER, workers=1, force=True, profile=profiles.UNSAFE)
+        batch.grade(school.root, CHAPTER, workers=1, force=True, unsafe=True)
     assert tried == ["bob", "bob"]
-    assert [it.learner for it in raised.value.results] == ["ada"]
+    assert [result.learner for result in raised.value.results] == ["ada"]
     assert school.scores() == {**before, "ada": 20}
 
 
@@ -228,7 +229,7 @@ def test_after_three_in_a_row_no_others_are_tried(
         school.submit(name, half)
     _broken_for(monkeypatch, *names)
     with pytest.raises(Ungraded, match=r"2 others were not tried\. The disk is full\."):
-        batch.grade(school.root, CHAPTER, workers=1, profile=profiles.UNSAFE)
+        batch.grade(school.root, CHAPTER, workers=1, unsafe=True)
     assert school.scores() == {}
 
 
@@ -272,7 +273,7 @@ def test_doctor_says_why_a_sandbox_does_not_start(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Warm, "fork", broken)
     monkeypatch.setattr(profiles, "why_not", lambda profile: None)
     said = list(server.examine())
-    assert any("but it does not start: The process" in it for it in said)
+    assert any("but it does not start: The process" in each for each in said)
     assert "Nothing is graded on this machine, until one of these works." in said
 
 
@@ -299,10 +300,12 @@ def test_a_fault_while_an_instructors_own_check_runs_is_no_zero(
     def fail(*_: Any, **__: Any) -> Any:
         raise MachineFault("No memory.")
 
+    marks = {"nbgrader": {"solution": True}}
+    answer = {"cell_type": "code", "source": "answer = lambda: 1", "metadata": marks}
     caller = Caller(klass_once.warm.fork())
     monkeypatch.setattr(Session, "ask", fail)
     with pytest.raises(MachineFault):
-        asserts.judge(caller, "assert answer() == 1", "own", 1.0)
+        asserts.judge(caller, "assert answer() == 1", "own", 1.0, [answer])
     caller.session.end()
 
 
@@ -325,9 +328,9 @@ def test_a_grader_that_stood_still_takes_no_points(
     monkeypatch.setattr(judge, "MOST_STILL", 1.5)
     call, naps = Caller.call, iter([LIMITS.check_seconds + 0.1])
 
-    def call_late(self: Caller, *arguments: Any) -> Any:
+    def call_late(self: Caller, *arguments: Any, **options: Any) -> Any:
         time.sleep(next(naps, 0.0))  # as Ctrl-Z does, or a laptop that is closed
-        return call(self, *arguments)
+        return call(self, *arguments, **options)
 
     monkeypatch.setattr(Caller, "call", call_late)
     result = klass_once.grade(klass_once.honest())

@@ -140,7 +140,7 @@ def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> No
     assert school.scores() == {"bob": PIXELS}
     config = nbgrader_config(own=True)
     listed = NbGraderAPI(CourseDirectory(config=config), config=config).get_submissions(CHAPTER)
-    assert [it["score"] for it in listed] == [6], "Formgrader's list of the class"
+    assert [each["score"] for each in listed] == [6], "Formgrader's list of the class"
     before = result_file(school.root, "bob", CHAPTER).read_bytes()
     grade(school)
     assert result_file(school.root, "bob", CHAPTER).read_bytes() == before
@@ -153,7 +153,7 @@ def test_names_of_every_kind_are_graded_or_named(school: School, half: bytes) ->
     assert school.scores() == dict.fromkeys(("bob", "zoë", "a b", "o'hara"), 6)
     told = batch.left_out(school.root, CHAPTER)
     assert len(told) == 3
-    assert all(it.isascii() and it.isprintable() for it in told)
+    assert all(each.isascii() and each.isprintable() for each in told)
 
 
 @pytest.mark.rest
@@ -178,8 +178,10 @@ def test_a_notebook_that_lies_beside_the_folders_is_named(school: School, half: 
     (folder.parents[1] / "dan").mkdir()
     (folder.parents[1] / "dan" / CHAPTER).write_bytes(half)
     named = batch.left_out(school.root, CHAPTER)
-    assert [it.split()[0] for it in named] == ["'ada.ipynb'", "'cem.ZIP'", f"'{CHAPTER}'"]
-    assert all(it.endswith(f"it belongs into course/submitted/LEARNER/{CHAPTER}/.") for it in named)
+    assert [each.split()[0] for each in named] == ["'ada.ipynb'", "'cem.ZIP'", f"'{CHAPTER}'"]
+    assert all(
+        each.endswith(f"it belongs into course/submitted/LEARNER/{CHAPTER}/.") for each in named
+    )
     shutil.rmtree(folder)
     with pytest.raises(CourseError, match=r"There is no submission of .*\n'ada\.ipynb' is not"):
         grade(school)

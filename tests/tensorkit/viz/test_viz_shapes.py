@@ -1,8 +1,8 @@
 """viz.broadcast, viz.indexing and viz.saved: what they say is what the library does."""
 
+import re
 from math import prod
 
-import re
 import numpy as np
 import pytest
 from hypothesis import given
