@@ -71,7 +71,8 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
     TypeError if it gives something else than tensors for an operation that is recorded afterwards.
     """
     *outer, mode = state.modes
-    with replaced(state, modes=tuple(outer), grad=state.grad and records):
+    inside = {"modes": tuple(outer), "grad": state.grad and records}
+    with replaced(state, closes_path=False, **inside):  # the mode has closed it
         found = mode.__torch_dispatch__(func, (), args, kwargs)
     for each in found if isinstance(found, tuple) else (found,):
         if not (records or isinstance(each, TensorBase)):

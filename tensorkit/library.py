@@ -101,7 +101,8 @@ def scope() -> Iterator[None]:
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
-    with replaced(state, grad=False, on_arrays=False, modes=(), trace=None):
+    above = {"grad": False, "on_arrays": False, "modes": (), "trace": None}
+    with replaced(state, closes_path=False, **above):
         found = kernel(*args, **options)
     tensors = [x for x in args if isinstance(x, TensorBase)]
     who = f"{_name_of(kernel)}(), a kernel of {operation}, returned"
