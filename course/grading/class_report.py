@@ -215,7 +215,7 @@ def _why(result: Result) -> str:
 def _what(report: Report) -> str:
     if report.status == FAILED and any(row.status == PASSED for row in report.rows):
         return report.mistake or "right only where all have the same numbers"
-    return "not defined" if report.status == "missing" else report.mistake
+    return report.mistake or ("not defined" if report.status == "missing" else "")
 
 
 def _code(result: Result) -> Iterator[str]:

@@ -166,6 +166,9 @@ def test_an_answer_that_did_not_run_is_no_answer_not_started() -> None:
     found = class_report.ClassReport(CHAPTER, [Result("ada", CHAPTER, exercises=graded)])
     assert found.exercises[0].counts["failed"] == 1
     assert found.need_help[0][1] == "not started: Nothing; failing: A `title` (not defined)"
+    graded = (Graded("check-pixels", replace(broken, mistake="does not run: SyntaxError")),)
+    found = class_report.ClassReport(CHAPTER, [Result("ada", CHAPTER, exercises=graded)])
+    assert found.need_help[0][1] == "failing: A `title` (does not run: SyntaxError)"
 
 
 def test_who_started_nothing_is_told_in_a_word() -> None:
