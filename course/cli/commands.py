@@ -394,6 +394,7 @@ def grade(
     from course.authoring.release import nbgrader_config
     from course.grading import batch
     from course.grading.gradebook import roster
+    from course.grading.writer import autograded_file
     from course.shared import paths
 
     root = paths.course_root()
@@ -425,6 +426,17 @@ def grade(
             f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
             "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
+        )
+    old = [
+        page.parents[1].name
+        for page in sorted((root / "course" / "feedback").glob(f"*/{name}/{name}.html"))
+        if (shown := autograded_file(root, page.parents[1].name, name)).is_file()
+        and page.stat().st_mtime < shown.stat().st_mtime
+    ]
+    if old:
+        print(
+            f"Feedback is older than the grade of {', '.join(old)}: "
+            f"nbgrader generate_feedback {name} --force"
         )
     graded = sum(result.status == "graded" for result in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
@@ -514,7 +526,7 @@ def comment(
     name = batch.chapter_in(root, chapter)
     config = nbgrader_config(own=True)
     written, kept = write(root, name, exercise, like, text, replace=replace, config=config)
-    print(f"{len(written)} answers have this comment: {', '.join(written) or 'none'}.")
+    print(f"This comment is now with: {', '.join(written) or 'nobody'}.")
     if kept:
         print(f"They have another one by hand; --replace takes its place: {', '.join(kept)}.")
     if written:

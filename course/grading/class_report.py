@@ -163,8 +163,8 @@ class ClassReport:
 
     @property
     def median(self) -> float:
-        """Half of the class has at least so many points."""
-        return statistics.median_high([result.score for result in self.graded] or [0.0])
+        """Of the points of those who were graded."""
+        return statistics.median([result.score for result in self.graded] or [0.0])
 
     @cached_property
     def need_help(self) -> list[tuple[Result, str]]:

@@ -230,10 +230,9 @@ def test_similar_answers_are_listed_by_group_and_not_by_pair() -> None:
     ]
 
 
-def test_the_half_with_all_points_has_not_more_than_all(tmp_path: Path) -> None:
-    best = result("ada", 4.0)
-    page = written(tmp_path, replace(best, exercises=best.exercises[:1]))
-    assert "<dd>4 <small>of 4 points </small></dd>" in page
+def test_the_page_says_the_median(tmp_path: Path) -> None:
+    page = written(tmp_path, result("ada", 4.0), result("bob", 1.0))
+    assert "<dt>median</dt><dd>2.5 <small>of 6 points</small></dd>" in page
 
 
 def test_who_passes_only_what_everybody_has_is_told_so() -> None:
@@ -246,9 +245,10 @@ def test_who_passes_only_what_everybody_has_is_told_so() -> None:
     assert found.need_help[0][1].startswith("failing: A `title` (right only where all have the")
 
 
-def test_the_page_says_how_to_have_names(tmp_path: Path) -> None:
+def test_the_page_says_whether_it_names_learners(tmp_path: Path) -> None:
     assert "pseudonyms" in written(tmp_path, *CLASS)
-    assert "pseudonyms" not in written(tmp_path, *CLASS, names=True)
+    assert "This page names learners" not in written(tmp_path, *CLASS)
+    assert "This page names learners" in written(tmp_path, *CLASS, names=True)
 
 
 def test_who_handed_in_and_is_not_graded_is_not_said_to_have_handed_nothing_in(
