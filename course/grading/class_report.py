@@ -68,7 +68,7 @@ class ExerciseSummary:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many answers have each of `STATUSES`."""
-        counted = Counter(_status(graded) for _, graded in self.found)
+        counted = Counter(status_of(graded) for _, graded in self.found)
         return {status: counted[status] for status in STATUSES}
 
     @cached_property
@@ -84,7 +84,7 @@ class ExerciseSummary:
         """The ways in which answers are wrong, the commonest first."""
         groups: dict[tuple[str, str], list[Result]] = {}
         for result, graded in self.found:
-            if _status(graded) in (PARTLY, FAILED):
+            if status_of(graded) in (PARTLY, FAILED):
                 groups.setdefault(_reason(graded.report), []).append(result)
         kinds = [
             WrongAnswers(
@@ -101,7 +101,8 @@ class ExerciseSummary:
         return named.most_common(1)[0] if named else ("", 0)
 
 
-def _status(graded: Graded) -> str:
+def status_of(graded: Graded) -> str:
+    """Which of `STATUSES` an answer has."""
     status = graded.report.status
     return status if status in (PASSED, PARTLY, NOT_STARTED) else FAILED
 
@@ -200,7 +201,7 @@ def _why(result: Result) -> str:
     parts = []
     counted = [graded for graded in result.exercises if graded.report.possible]
     for words, status in (("not started", NOT_STARTED), ("failing", FAILED), ("in part", PARTLY)):
-        reports = [graded.report for graded in counted if _status(graded) == status]
+        reports = [graded.report for graded in counted if status_of(graded) == status]
         if not reports:
             continue
         names = [
