@@ -480,7 +480,8 @@ def export(
     chapter: ChapterName,
     to: Annotated[Platform, typer.Option(help="The platform whose columns the file has.")],
     output: Annotated[
-        Path | None, typer.Option(help="By default course/CHAPTER-PLATFORM.csv.")
+        Path | None,
+        typer.Option(help="By default course/CHAPTER-PLATFORM.csv; of csv, CHAPTER-grades.csv."),
     ] = None,
     identities: Annotated[
         Path | None,
@@ -498,7 +499,8 @@ def export(
 
     root = paths.course_root()
     name = batch.chapter_in(root, chapter)
-    file = output or root / "course" / f"{name}-{to}.csv"
+    kind = "grades" if to is Platform.CSV else to
+    file = output or root / "course" / f"{name}-{kind}.csv"
     config = nbgrader_config(own=True)
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
@@ -545,7 +547,11 @@ def report(
     from course.shared import paths
 
     root = paths.course_root()
-    print(class_files.write(root, batch.chapter_in(root, chapter), names=names))
+    page, found = class_files.write(root, batch.chapter_in(root, chapter), names=names)
+    print(f"Need help: {len(found.need_help)}. Handed nothing in: {len(found.absent)}.")
+    if found.exercises and found.hardest[0].lost:
+        print(f"Most points were lost in: {found.hardest[0].title}")
+    print(page)
 
 
 @app.command(rich_help_panel=TEACH)

@@ -141,7 +141,7 @@ def _exercises_chart(report: ClassReport) -> dict[str, str]:
         axes.set_yticks(range(len(titles)), titles)
         axes.set_ylim(len(titles) - 0.4, -0.6)
         axes.set_xticks([])
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.4, 1.0), ncols=4, handlelength=1,
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.32, 1.0), ncols=4, handlelength=1,
                     columnspacing=1, borderpad=0)  # fmt: skip
 
     height = 50 + 36 * len(exercises)

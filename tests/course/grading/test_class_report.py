@@ -50,7 +50,7 @@ def result(learner: str, earned: float, answer: str = "", got: str = "", hints: 
 def written(root: Path, *results: Result, **options: bool) -> str:
     for each in results:
         files.write(result_file(root, each.learner, CHAPTER), each.to_json())
-    page = class_files.write(root, CHAPTER, config=Config(), **options)
+    page, _ = class_files.write(root, CHAPTER, config=Config(), **options)
     return page.read_text(encoding="utf-8")
 
 

@@ -9,8 +9,10 @@ import pytest
 from classroom import CHAPTER, LIMITS, Class, School, cell_of, put_first
 
 from course.authoring.release import nbgrader_config
+from course.cli import commands
 from course.grading import batch, class_report, result
 from course.grading.comments import comment
+from course.notebook import exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError
@@ -60,6 +62,20 @@ def test_the_same_error_is_one_reason_whatever_cells_stand_above(graded: School)
     found = class_report.ClassReport(CHAPTER, result.all_stored(graded.root, CHAPTER)).exercises
     reasons = {kind.reason for each in found if each.id == "pixels" for kind in each.wrong}
     assert "does not run: SyntaxError" in reasons
+
+
+@pytest.mark.rest
+def test_the_commands_say_who_needs_help_what_is_hardest_and_where_the_grades_are(
+    graded: School, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with graded.gradebook() as book:
+        book.add_student("gil")
+    commands.app(["report", CHAPTER], standalone_mode=False)
+    said = capsys.readouterr().out
+    title = exercise.load()["pixels"].title
+    assert f"Need help: 0. Handed nothing in: 1.\nMost points were lost in: {title}\n" in said
+    commands.app(["export", CHAPTER, "--to", "csv"], standalone_mode=False)
+    assert capsys.readouterr().out == f"{graded.root}/course/{CHAPTER}-grades.csv\n"
 
 
 @pytest.mark.rest
