@@ -21,8 +21,9 @@ from nbgrader.api import Gradebook
 from traitlets import Bool
 from traitlets.config import Config
 
-from course.grading import class_report
-from course.grading.result import stored
+from course.grading import agreement, class_report
+from course.grading.gradebook import checks_of
+from course.grading.result import Result, stored
 from course.notebook import exercise
 from course.notebook.limited import limited
 from course.shared import extras
@@ -74,8 +75,8 @@ class Heading(Preprocessor):
         names = resources["nbgrader"]
         chapter, learner = names["assignment"], names["student"]
         known = exercise.load(chapter)
-        names["heading"] = _heading(names["db_url"], chapter, learner)
         result = stored(Path(self.config.CourseDirectory.root), learner, chapter)
+        names["heading"] = _heading(names["db_url"], chapter, learner, result)
         exercises = result.exercises if result else ()
         statuses = {each.cell: class_report.status_of(each) for each in exercises}
         answer = ""  # a check stands below the answer that it is about
@@ -108,9 +109,15 @@ def _status(score: float | None, possible: float | None, found: str | None) -> s
     return class_report.NOT_STARTED if found == class_report.NOT_STARTED else class_report.FAILED
 
 
-def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
-    """Whose submission it is, when it was handed in, and how late that is."""
+def _heading(db_url: str, chapter: str, learner: str, result: Result | None) -> dict[str, Any]:
+    """Whose submission it is, when it was handed in, and how late that is.
+
+    Raises CourseError if the result was graded by other points than the gradebook has now.
+    """
     with Gradebook(db_url) as book:
+        if result is not None:
+            (notebook,) = book.find_assignment(chapter).notebooks
+            agreement.check_results(chapter, [result], checks_of(notebook))
         found = book.find_submission(chapter, learner)
         student, timestamp, due = found.student, found.timestamp, found.duedate
         seconds = found.total_seconds_late

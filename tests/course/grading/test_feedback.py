@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from classroom import CHAPTER, Class, School, cell_of
+from nbgrader.converters.base import NbGraderException
+from traitlets.config import Config
 
 from course.grading.batch import grade
 from course.grading.feedback import with_mathml
@@ -54,11 +56,8 @@ def test_a_formula_brings_no_tag_and_no_attribute_of_its_own(latex: str) -> None
 
 
 @pytest.fixture
-def page(school: School, klass_once: Class) -> str:
-    """The feedback of a learner who wrote a formula, a script and one wrong answer."""
-    from nbgrader.converters import GenerateFeedback
-    from nbgrader.coursedir import CourseDirectory
-
+def graded(school: School, klass_once: Class) -> Config:
+    """The configuration of a class with a learner who wrote a formula, a script and a mistake."""
     from course.authoring.release import nbgrader_config
 
     notebook = klass_once.honest()
@@ -82,9 +81,34 @@ def page(school: School, klass_once: Class) -> str:
     with school.gradebook() as book:
         book.find_comment(other, CHAPTER, CHAPTER, "ada").manual_comment = "See $a^2$."
         book.db.commit()
+    return config
+
+
+def _feedback(config: Config) -> Path:
+    """Run `nbgrader generate_feedback` and give the learner's page."""
+    from nbgrader.converters import GenerateFeedback
+    from nbgrader.coursedir import CourseDirectory
+
     GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
-    file = Path(school.root, "course", "feedback", "ada", CHAPTER, f"{CHAPTER}.html")
-    return file.read_text(encoding="utf-8")
+    folder = Path(config.CourseDirectory.root, "course", "feedback", "ada", CHAPTER)
+    return folder / f"{CHAPTER}.html"
+
+
+@pytest.fixture
+def page(graded: Config) -> str:
+    """The learner's feedback."""
+    return _feedback(graded).read_text(encoding="utf-8")
+
+
+@pytest.mark.rest
+def test_no_page_is_made_of_a_grade_by_other_points(school: School, graded: Config) -> None:
+    with school.gradebook() as book:
+        cells = book.find_assignment(CHAPTER).notebooks[0].grade_cells
+        next(cell for cell in cells if cell.max_score).max_score = 9
+        book.db.commit()
+    with pytest.raises(NbGraderException):
+        _feedback(graded)
+    assert not (school.root / "course" / "feedback" / "ada" / CHAPTER).exists()
 
 
 @pytest.mark.rest
