@@ -120,23 +120,22 @@ def repair(content: bytes, source: Source) -> Repaired:
     by_id = source.by_id
     marked = {id: cell for cell in released_cells if (id := grade_id(cell)) is not None}
     placed: dict[str, Cell] = {}  # by the id of the released cell
-    after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
-    last: str | None = None
-    for cell, found in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
-        known = found
+    numbers = {id: number for number, id in enumerate(by_id, 1)}
+    own: list[tuple[int, Cell]] = []  # the learner's own cells, with the number of the one before
+    last = 0
+    for cell, known in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
         if known is not None and known["id"] in placed:
             known = _of_two(placed, known, cell, notes)
         if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
             continue  # it installs the course where a chapter was opened as a hosted copy
         if known is None:
-            after.setdefault(last, []).append(_own(cell))
+            own.append((last, _own(cell)))
         else:
             placed.setdefault(known["id"], cell)
-            last = known["id"]
-    _take_own_answers(released_cells, placed, after, notes)
-    cells = list(after.get(None, []))
-    order = list(by_id)
-    positions = [order.index(id) for id in placed]
+            last = numbers[known["id"]]
+    _take_own_answers(released_cells, placed, own, notes)
+    cells = [cell for place, cell in own if place == 0]
+    positions = [numbers[id] for id in placed]
     if positions != sorted(positions):
         notes.append("Cells had been moved; they stand in their order again.")
     for released in released_cells:
@@ -147,7 +146,7 @@ def repair(content: bytes, source: Source) -> Repaired:
                 "The first cell, with the imports, was not there; it is as it was released."
             )
         cells += _mended(released, placed.get(released["id"]), notes)
-        cells += after.get(released["id"], [])
+        cells += [cell for place, cell in own if place == numbers[released["id"]]]
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
     return Repaired(cells, tuple(_together(notes)))
@@ -187,9 +186,7 @@ def named(cell: Cell) -> str:
     """A cell as a sentence names it: by its exercise, or by how it begins."""
     name = grade_id(cell)
     if name is None:
-        name = repr(
-            next((line for line in cell["source"].splitlines() if line.strip()), "").strip()[:40]
-        )
+        name = repr(cell["source"].strip().partition("\n")[0].strip()[:40])
     return f"The cell {name}"
 
 
@@ -284,10 +281,9 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
     """A second cell with the same id: the one with an answer in it counts, the later of two."""
     name = grade_id(known) or known["id"]
     first = placed[known["id"]]
-    if is_answer(known) and cell["source"].strip() not in ("", known["source"].strip()):
-        first_is_stub = first["source"].strip() in ("", known["source"].strip())
-        if first_is_stub or first["id"] != known["id"]:
-            placed[known["id"]] = cell
+    counts_first = first["id"] == known["id"] and not is_untouched(first, known)
+    if is_answer(known) and not is_untouched(cell, known) and not counts_first:
+        placed[known["id"]] = cell
     notes.append(f"The cell {name} was there more than once; one of them counts.")
     return None
 
@@ -295,26 +291,33 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
 def _take_own_answers(
     released_cells: list[Cell],
     placed: dict[str, Cell],
-    after: dict[str | None, list[Cell]],
+    own: list[tuple[int, Cell]],
     notes: list[str],
 ) -> None:
     """Take an answer out of a cell of the learner's own, where the answer cell is as released.
 
-    In the learner's notebook the last definition counts, wherever it stands: so it does here.
+    In the learner's notebook the last definition counts, wherever it stands: so it does here. It
+    may use what the learner's own cells before it define: those from below the answer cell run in
+    front of it. All but earlier versions of the answer run where they stand, too: they may need
+    what the cells between define.
     """
-    own = [cell for cells in after.values() for cell in cells if cell["cell_type"] == "code"]
+    code = [(place, cell) for place, cell in own if cell["cell_type"] == "code"]
     taken: list[Cell] = []
-    for released in released_cells:
+    for number, released in enumerate(released_cells, 1):
         answer = placed.get(released["id"])
-        if is_answer(released) and answer is not None and is_untouched(answer, released):
-            found = [cell for cell in own if defines(cell, released)]
-            if found:
-                placed[released["id"]] = found[-1]
-                taken.append(found[-1])
-                name = grade_id(released)
-                notes.append(f"The cell {name} was as released; the answer in another cell counts.")
-    for cells in after.values():
-        cells[:] = [cell for cell in cells if not any(cell is each for each in taken)]
+        is_open = answer is not None and is_answer(released) and is_untouched(answer, released)
+        found = [at for at, (_, cell) in enumerate(code) if is_open and defines(cell, released)]
+        if found:
+            before, (_, answer) = code[: found[-1]], code[found[-1]]
+            placed[released["id"]] = answer
+            below = [cell for place, cell in before if place >= number]
+            own += [(number - 1, _own(cell)) for cell in below]
+            taken += [answer, *(cell for cell in below if defines(cell, released))]
+            moved = [*before, (number, answer)]
+            code[: len(moved)] = [(min(place, number - 1), cell) for place, cell in moved]
+            name = grade_id(released)
+            notes.append(f"The cell {name} was as released; the answer in another cell counts.")
+    own[:] = [each for each in own if not any(each[1] is cell for cell in taken)]
 
 
 def is_untouched(answer: Cell, released: Cell) -> bool:
