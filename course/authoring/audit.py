@@ -23,7 +23,7 @@ import numpy as np
 import tensorkit as tk
 from course.notebook.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
 from course.notebook.exercise import EDGES, Draw, Exercise, Mistake, Prediction, load
-from course.notebook.quiet import home_of
+from course.notebook.quiet import owner_and_name
 from course.notebook.runner import Budget, Outcome
 
 SECONDS = 30.0
@@ -94,7 +94,7 @@ def _incomplete(exercise: Exercise) -> Iterator[str]:
     if len(exercise.statement) < 150:
         yield "the statement says input, output and one worked case"
     for name in exercise.without:
-        if not callable(getattr(*home_of(name))):
+        if not callable(getattr(*owner_and_name(name))):
             yield f"`without` names {name}, which is no function"
     if len(exercise.hints) < 2:
         yield f"it has {_counted(exercise.hints, 'hint')}; two are needed"

@@ -30,7 +30,8 @@ AHEAD = 2
 """How many submissions each thread of the workers has beside the one that it grades."""
 SECONDS = 15
 
-_own = threading.local()
+_of_this_thread = threading.local()
+"""The worker of a thread, and what it was started for."""
 
 
 class Cluster:
@@ -146,9 +147,14 @@ def _described() -> tuple[dict[str, str], list[str]]:
 def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:
     """One result, from a checker that stays for this thread's next submission."""
     wanted = (source.digest, profile, limits)
-    if getattr(_own, "wanted", None) != wanted:
-        if hasattr(_own, "worker"):
-            _own.worker.close()
-        number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
-        _own.worker, _own.wanted = Worker(number, source, profile, limits), wanted
-    return workers.one(_own.worker, job)
+    if getattr(_of_this_thread, "wanted", None) != wanted:
+        if hasattr(_of_this_thread, "worker"):
+            _of_this_thread.worker.close()
+        # A number for each thread of a machine, from which its user follows; identifiers of
+        # threads are addresses of which the last 12 bits (4096) are alike.
+        number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000
+        _of_this_thread.worker, _of_this_thread.wanted = (
+            Worker(number, source, profile, limits),
+            wanted,
+        )
+    return workers.grade_one(_of_this_thread.worker, job)
