@@ -2,8 +2,9 @@
 
 ``tensorkit.dispatch`` has the code of the path itself. A call takes the arrays of its arguments,
 computes by ``run``, and wraps the result. While every operation must be seen (inference mode, a
-recording of origins, an override, a ``DispatchMode``), the path is closed in all threads: ``run``
-raises ``NotDirect``, and calls go through the layers of ``tensorkit.dispatch_layers``.
+recording of origins, an override, a ``DispatchMode``, a kernel of the user's), the path is closed
+in all threads: ``run`` raises ``NotDirect``, and calls go through the layers of
+``tensorkit.dispatch_layers``.
 """
 
 import threading

@@ -85,21 +85,11 @@ def find_kernel(kernels: dict[str, Any], operation: str, device: str) -> Any:
     """
     kernel = kernels.get(device, kernels.get("default"))
     if kernel is None:
-        raise NotSupportedError(
-            f"Could not run '{operation}' with arguments from the '{device.upper()}' backend.",
-            f"{operation} has kernels for: {', '.join(kernels) or 'no device'}.",
-            repair=f'tk.library.register_kernel({operation.rpartition(":")[2]}, "{device}", f)',
-        )
+        first = f"Could not run '{operation}' with arguments from the '{device.upper()}' backend."
+        known = f"{operation} has kernels for: {', '.join(kernels) or 'no device'}."
+        repair = f'tk.library.register_kernel({operation.rpartition(":")[2]}, "{device}", f)'
+        raise NotSupportedError(first, known, repair=repair)
     return kernel
-
-
-registered: list[Any] = []  # the kernels that users have registered for operations of ``@op``
-
-
-def computes_on_tensors() -> bool:
-    """Whether formulas compute on tensors: modes and kernels of users' own see their operations."""
-    is_overridden = find_kernel.current is not find_kernel.__wrapped__  # type: ignore[attr-defined]
-    return bool(state.modes or registered) or is_overridden
 
 
 def _promotion(

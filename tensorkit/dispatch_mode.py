@@ -13,6 +13,7 @@ from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
+from tensorkit.overrides import replaced
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -69,16 +70,14 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
 
     TypeError if it gives something else than tensors for an operation that is recorded afterwards.
     """
-    modes, grad = state.modes, state.grad
-    state.modes, state.grad = modes[:-1], grad and records
-    try:
-        found = modes[-1].__torch_dispatch__(func, (), args, kwargs)
-    finally:
-        state.modes, state.grad = modes, grad
+    *outer, mode = state.modes
+    inside = {"modes": tuple(outer), "grad": state.grad and records}
+    with replaced(state, closes_path=False, **inside):  # the mode has closed it
+        found = mode.__torch_dispatch__(func, (), args, kwargs)
     for each in found if isinstance(found, tuple) else (found,):
         if not (records or isinstance(each, TensorBase)):
-            mode = f"{type(modes[-1]).__name__}.__torch_dispatch__ returned {type_name(each)}"
-            first = f"{mode} for {func.__name__}, not a Tensor"
+            first = f"{type(mode).__name__}.__torch_dispatch__ returned {type_name(each)}"
+            first += f" for {func.__name__}, not a Tensor"
             raise TypeError(message(first, repair="return func(*args, **(kwargs or {}))"))
     return found
 

@@ -24,10 +24,11 @@ from tensorkit.autograd.function import Function
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_mix
-from tensorkit.dispatch_layers import Trace, find_kernel, registered
+from tensorkit.dispatch_layers import Trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import without_warnings
+from tensorkit.overrides import replaced
 
 Kernel = Callable[..., Any]
 
@@ -37,7 +38,7 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
 
     op: an operation such as ``tk.relu``, or a custom one. Also a decorator, without ``func``. A
     kernel that was there before is replaced; ``scope`` ends with what was registered inside. While
-    an operation of tensorkit has a kernel for the CPU, all operations take the slow way.
+    an operation of tensorkit has a kernel of yours, all operations take the slow way.
 
     Raises TypeError for what is no operation, or for compositions of others such as ``tk.matmul``;
     NotSupportedError for views, which compute nothing.
@@ -63,12 +64,9 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     kind = "default" if device_types is None else Device(device_types).type
     _restore_at_the_end(definition.kernels)
     definition.kernels[kind] = func if is_custom else _on_tensors(definition, func)
-    if not is_custom:
-        registered.append(func)
-        _undo.callback(registered.remove, func)
-        if kind in ("cpu", "default"):  # what the direct path calls is not in the table
-            direct_path.close()
-            _undo.callback(direct_path.reopen)
+    if not is_custom:  # what the direct path calls is not in the table
+        direct_path.close()
+        _undo.callback(direct_path.reopen)
     return func
 
 
@@ -103,13 +101,9 @@ def scope() -> Iterator[None]:
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
-    before = vars(state).copy()
-    vars(state).update(grad=False, on_arrays=False, modes=(), trace=None)
-    try:
+    above = {"grad": False, "on_arrays": False, "modes": (), "trace": None}
+    with replaced(state, closes_path=False, **above):
         found = kernel(*args, **options)
-    finally:
-        vars(state).clear()
-        vars(state).update(before)
     tensors = [x for x in args if isinstance(x, TensorBase)]
     who = f"{_name_of(kernel)}(), a kernel of {operation}, returned"
     for each in _results(found):
@@ -140,9 +134,7 @@ def _on_tensors(definition: Any, kernel: Kernel) -> Kernel:
     return call
 
 
-def _check_result(
-    definition: Any, kernel: Kernel, found: Any, arrays: Any, options: dict[str, Any]
-) -> None:
+def _check_result(definition: Any, kernel: Kernel, found: Any, arrays: Any, options: Any) -> None:
     """TypeError where a kernel of the user's gives another dtype or shape than the operation does.
 
     The operation itself says what it gives, of arrays with one element: dtypes and numbers of
@@ -181,12 +173,14 @@ def _results(found: Any) -> tuple[Any, ...]:
 class CustomOp:
     """An operation of the user's; ``custom_op`` makes it. PyTorch's ``CustomOpDef``."""
 
+    _function: Any  # a Function, whose forward is the layers below autograd
+
     def __init__(self, name: str, func: Kernel) -> None:
         self.name, self.kernels = name, dict[str, Kernel]()
         self.signature = inspect.signature(func)
         functools.update_wrapper(self, func)
         self.__name__ = name.partition("::")[2]
-        self._function = self._recorded(self._no_gradient, None)
+        register_autograd(self, self._no_gradient)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for these arguments."""
@@ -197,19 +191,9 @@ class CustomOp:
         bound.apply_defaults()
         return self._function.apply(*bound.args)
 
-    def _recorded(self, backward: Any, setup_context: Any) -> Any:
-        """The Function whose forward is the layers below autograd."""
-        keep = setup_context or (lambda ctx, inputs, output: None)
-        members = {"forward": self._computed, "setup_context": keep, "backward": backward}
-        static = {name: staticmethod(member) for name, member in members.items()}
-        return type(self.__name__, (Function,), static)
-
     def _no_gradient(self, ctx: Any, *gradients: Any) -> NoReturn:
-        raise NotSupportedError(
-            f"Trying to backward through {self.name} but no autograd formula was registered. "
-            "Please use register_autograd to add one.",
-            repair=f"{self.__name__}.register_autograd(backward)",
-        )
+        first = f"Trying to backward through {self.name} but no autograd formula was registered"
+        raise NotSupportedError(first, repair=f"{self.__name__}.register_autograd(backward)")
 
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
@@ -280,7 +264,10 @@ def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | N
         first = f"register_autograd() wants a custom operation, not {getattr(op, '__name__', op)}"
         repair = '@tk.library.custom_op("mine::name", mutates_args=())'
         raise TypeError(message(first, repair=repair))
-    op._function = op._recorded(backward, setup_context)
+    keep = setup_context or (lambda ctx, inputs, output: None)
+    members = {"forward": op._computed, "setup_context": keep, "backward": backward}
+    static = {name: staticmethod(member) for name, member in members.items()}
+    op._function = type(op.__name__, (Function,), static)
 
 
 CustomOp.register_kernel = register_kernel  # type: ignore[attr-defined]

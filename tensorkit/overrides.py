@@ -20,8 +20,8 @@ Outside of such a block nothing is asked: operations take the direct path (see
 ``override_gradient`` does the same for the formulas of an operation.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from copy import copy
 from functools import update_wrapper
 from typing import Any, TypeVar
@@ -56,7 +56,7 @@ def original(name: str) -> Callable[..., Any]:
 
 def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[None]:
     """While the block runs the library calls ``function`` in place of its own of this name."""
-    return _replaced(_FUNCTIONS[name], current=function)
+    return replaced(_FUNCTIONS[name], current=function)
 
 
 def override_gradient(
@@ -74,16 +74,22 @@ def override_gradient(
     changed = copy(operation.definition)
     changed.rules = {}
     changed.grad(node=operation.definition.rules[None].node, **formulas)
-    return _replaced(operation.definition, rules=changed.rules, plain=None)
+    return replaced(operation.definition, rules=changed.rules, plain=None)
 
 
-@contextmanager
-def _replaced(owner: Any, **values: Any) -> Iterator[None]:
-    own = {name: getattr(owner, name) for name in values}
-    vars(owner).update(values)
-    direct_path.close()
-    try:
-        yield
-    finally:
-        vars(owner).update(own)
-        direct_path.reopen()
+class replaced:
+    """Context in which ``owner`` has these attributes, and the direct path is closed."""
+
+    def __init__(self, owner: Any, *, closes_path: bool = True, **values: Any) -> None:
+        self._owner, self._values, self._closes_path = owner, values, closes_path
+
+    def __enter__(self) -> None:
+        self._before = {name: getattr(self._owner, name) for name in self._values}
+        vars(self._owner).update(self._values)
+        if self._closes_path:
+            direct_path.close()
+
+    def __exit__(self, *error: object) -> None:
+        vars(self._owner).update(self._before)
+        if self._closes_path:
+            direct_path.reopen()

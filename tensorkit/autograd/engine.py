@@ -6,7 +6,7 @@ dictionaries of the run, never on the nodes, so that an error, Ctrl-C, or a back
 leaves nothing behind; and the walk is a loop, so that a graph may be a million nodes deep.
 
 Gradients are arrays in a plain backward. They are tensors with ``create_graph``, which records the
-backward, and while a ``DispatchMode`` is on or a kernel of the user's is registered, which are to
+backward, and while the direct path is closed: a ``DispatchMode`` or a kernel of the user's is to
 see every operation. Gradients of leaves are collected until the end and only then added to
 ``.grad``.
 """
@@ -20,14 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, layout
+from tensorkit import base, direct_path, layout
 from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
 from tensorkit.devices import Device, backend_of, device_of_array, is_array
-from tensorkit.dispatch_layers import computes_on_tensors
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
@@ -201,7 +200,7 @@ class _Run:
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
         self.keep = create_graph if retain_graph is None else retain_graph
-        self.as_tensors = create_graph or computes_on_tensors()  # what gradients are; else arrays
+        self.as_tensors = create_graph or not direct_path.is_open  # what gradients are; else arrays
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
         # those of pending whose sum is a new array of this run: it is added to in place

@@ -49,6 +49,9 @@ class Counts(NamedTuple):
     barriers: int = 0
 
 
+Act = tuple[int, int, int, str]  # what a thread does: the line, its block, its number, in words
+
+
 class Access(NamedTuple):
     """What a thread did with an element."""
 
@@ -106,22 +109,20 @@ class Log:
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
         turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
-        early = []
         for access in self.accesses:
-            block, thread, place, memory, kind, _, address = access
-            elements[address].append(access)
-            came = thread, place, kind
-            warps[thread // WARP, place, kind, turns[came]].append(access)
+            elements[access.address].append(access)
+            came = access.thread, access.place, access.kind
+            warps[access.thread // WARP, *came[1:], turns[came]].append(access)
             turns[came] += 1
-            if not memory.is_shared:
-                self._touched[address].setdefault((block, kind), access)
-            elif kind == STORE:
-                self._written.add((block, address))
-            elif (block, address) not in self._written:
-                early.append(access)
         self._check_races(elements, "thread")
-        for access in early:
-            self._refuse_unwritten(access)
+        for address, accesses in elements.items():
+            first, at = accesses[0], (self.block, address)
+            if not first.memory.is_shared:
+                self._touched[address] |= {(self.block, each.kind): each for each in accesses}
+            elif first.kind != STORE and at not in self._written:
+                self._refuse_unwritten(first)
+            else:  # without a race a thread wrote first what it reads here
+                self._written.add(at)
         found = [self._count(warp, turn, them) for (warp, _, _, turn), them in warps.items()]
         if self.block == 0 and found:
             self.shown.append(found)
@@ -150,8 +151,9 @@ class Log:
             asked = len({each.address // PIECE for each in accesses})
             found = {"loads": n * (kind != STORE), "stores": n * (kind != LOAD)}
             found["transactions"] = asked
-        idle = min(WARP, self.n_threads - warp * WARP) - n
-        self._numbers.update(found, idle_threads=idle)
+        found["idle_threads"] = min(WARP, self.n_threads - warp * WARP) - n
+        for name, more in found.items():  # Counter.update takes three times as long
+            self._numbers[name] += more
         return Together(turn, accesses, asked)
 
     # What goes wrong
@@ -159,11 +161,8 @@ class Log:
     def _check_races(self, elements: dict[int, list[Access]], who: str) -> None:
         """KernelError if two threads of a phase, or two blocks, race for an element."""
         for _, accesses in sorted(elements.items()):
-            kinds = {each.kind for each in accesses}
-            if len({getattr(each, who) for each in accesses}) > 1 and kinds not in (
-                {LOAD},
-                {ATOMIC},
-            ):
+            several = len({getattr(each, who) for each in accesses}) > 1
+            if several and {each.kind for each in accesses} not in ({LOAD}, {ATOMIC}):
                 self._refuse_race(accesses, who)
 
     def _refuse_race(self, accesses: list[Access], who: str) -> NoReturn:
@@ -178,48 +177,46 @@ class Log:
         repair = f"cuda.atomic_add({one.memory.name}, i, value), or another element for each {who}"
         if who == "thread" and len(lines) == 2:
             repair = f"cuda.syncthreads() between line {lines[0]} and line {lines[1]}"
-        self.refuse(
-            f"races: two {who}s touch {one.text}, and one of them writes",
-            [(each.line, each.block, each.thread, f"{each.kind} it") for each in (one, other)],
-            ", with no barrier between: the result depends on who is first",
-            repair=repair,
-            element=one.element,
-        )
+        what = f"races: two {who}s touch {one.text}, and one of them writes"
+        why = ", with no barrier between: the result depends on who is first"
+        acts = [(each.line, each.block, each.thread, f"{each.kind} it") for each in (one, other)]
+        self.refuse(acts, what, why, repair, one.element)
 
     def refuse_outside(self, access: Access) -> NoReturn:
         """KernelError for an index outside of its array."""
         name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
-        self.refuse(
-            f"reaches {access.text}, which is outside of {name}",
-            [(access.line, access.block, access.thread, "was there")],
-            f"; {name} has {sizes} elements, and none is counted from the end",
-            repair="a guard around the line: if i < n:",
-            element=access.element,
-        )
+        what = f"reaches {access.text}, which is outside of {name}"
+        why = f"; {name} has {sizes} elements, and none is counted from the end"
+        self._refuse_access(access, what, why, "a guard around the line: if i < n:")
 
     def _refuse_unwritten(self, access: Access) -> NoReturn:
-        self.refuse(
-            f"reads {access.text} before any thread has written it",
-            [(access.line, access.block, access.thread, "was there")],
-            ". Shared memory begins with no meaning, in each block anew",
-            repair=f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()",
-            element=access.element,
-        )
+        what = f"reads {access.text} before any thread has written it"
+        why = ". Shared memory begins with no meaning, in each block anew"
+        repair = f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
+        self._refuse_access(access, what, why, repair)
+
+    def _refuse_access(self, access: Access, what: str, why: str, repair: str) -> NoReturn:
+        acts = [(access.line, access.block, access.thread, "was there")]
+        self.refuse(acts, what, why, repair, access.element)
 
     def refuse(
-        self, what: str, acts: list[tuple[int, int, int, str]], why: str = "", **more: Any
+        self,
+        acts: list[Act],
+        what: str,
+        why: str = "",
+        repair: str | None = None,
+        element: Any = (),
     ) -> NoReturn:
-        """KernelError about what threads do; of each: the line, the block, the thread, in words."""
+        """KernelError about what threads do."""
+        threads, blocks = self.threads, self.blocks
         told = ", ".join(
-            f"thread {self.threads.shown(thread)} of block {self.blocks.shown(block)} {does}"
+            f"thread {threads.shown(thread)} of block {blocks.shown(block)} {does}"
             for _, block, thread, does in acts
         )
-        raise KernelError(
-            f"Kernel {self.source.name} {what}",
-            *map(self.source.at, sorted({line for line, *_ in acts})),
-            f"{told.capitalize()}{why}.",
-            line=acts[0][0],
-            block=tuple(self.blocks.place(acts[0][1])),
-            threads=tuple(tuple(self.threads.place(thread)) for _, _, thread, _ in acts),
-            **more,
-        ) from None
+        lines = map(self.source.at, sorted({line for line, *_ in acts}))
+        first = f"Kernel {self.source.name} {what}"
+        error = KernelError(first, *lines, f"{told.capitalize()}{why}.", repair=repair)
+        error.line, error.block = acts[0][0], blocks.place(acts[0][1])
+        error.threads = tuple(threads.place(thread) for _, _, thread, _ in acts)
+        error.element = element
+        raise error from None

@@ -13,8 +13,6 @@ from functools import partial
 from operator import index as integer
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tensorkit.cuda.kernel_log import ATOMIC, LOAD, STORE, Access, Log, Pair
 from tensorkit.cuda.kernel_source import Source
 
@@ -66,8 +64,8 @@ def run(
     """
     log = Log(source, blocks, threads)
     memory = {name: Memory(name, *array, log) for name, array in arrays.items()}
-    for number, (name, (shape, dtype)) in enumerate(source.shared.items(), start=1):
-        memory[name] = Memory(name, np.zeros(shape, dtype), -number << 40, log)
+    for number, (name, array) in enumerate(source.shared.items(), start=1):
+        memory[name] = Memory(name, array.copy(), -number << 40, log)
     words = {"_blockDim": threads, "_gridDim": blocks, "_atomic_add": atomic_add}
     call = partial(source.thread, **numbers, **memory, **words)
     order, numbers_of_blocks = random.Random(seed), [*range(math.prod(blocks))]
@@ -113,19 +111,17 @@ def _explain(log: Log, error: Exception) -> NoReturn:
     """The error of a thread, with the line of the kernel and who was there."""
     frames = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == log.source.file]
-    what, more = f"stopped: {error}", dict[str, Any]()
+    acts = [(lines[-1], log.block, log.thread, "was there")]
     if "cannot be interpreted as an integer" in str(error):
-        what, more = "has an index that is no whole number", {"repair": "//, not /"}
-    log.refuse(what, [(lines[-1], log.block, log.thread, "was there")], **more)
+        log.refuse(acts, "has an index that is no whole number", repair="//, not /")
+    log.refuse(acts, f"stopped: {error}")
 
 
 def _refuse_split(log: Log, reached: dict[int, int]) -> NoReturn:
     line, other = sorted(reached, key=lambda line: line or math.inf)[:2]
     does = f"waits in line {other}" if other else "has ended"
     acts = (line, log.block, reached[line], "waits there"), (line, log.block, reached[other], does)
-    log.refuse(
-        "has a barrier that not all threads of a block reach",
-        [*acts],
-        ". On a GPU they would wait for ever, or go on with wrong numbers",
-        repair="cuda.syncthreads() outside of if, and of loops that differ between threads",
-    )
+    what = "has a barrier that not all threads of a block reach"
+    why = ". On a GPU they would wait for ever, or go on with wrong numbers"
+    repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
+    log.refuse([*acts], what, why, repair)

@@ -1,6 +1,6 @@
 """The text of a kernel: what may stand in it, and what each device is given of it.
 
-A kernel is written once. ``_ForCupy`` makes of it what cupyx.jit.rawkernel compiles (docs.cupy.dev,
+A kernel is written once. ``Source`` makes of it what cupyx.jit.rawkernel compiles (docs.cupy.dev,
 Custom kernels, JIT kernel definition), and refuses what cupyx.jit or the simulated device does not
 understand, with the line and what to write instead. ``_ForSimulated`` makes what a thread of the
 simulated device runs.
@@ -14,6 +14,8 @@ import textwrap
 from copy import deepcopy
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NoReturn
+
+import numpy as np
 
 from tensorkit.dtypes import DType
 from tensorkit.errors import KernelError
@@ -30,10 +32,7 @@ _UNDERSTOOD = """
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
-    "Return": (
-        "a kernel returns nothing and ends at its last line",
-        "out[i] = value; or if i < n: around what the other threads do",
-    ),
+    "Return": ("a kernel returns nothing", "out[i] = value; or if i < n: around the other lines"),
     "Break": ("`break` is not understood", "while i < n and found == 0:"),
     "Continue": ("`continue` is not understood", "if around the rest of the loop"),
     "List": ("a thread has no lists", f"{_SHARED}, or a name for each value"),
@@ -73,11 +72,11 @@ _CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {w: w.example 
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
-class Source:
+class Source(ast.NodeTransformer):
     """What is known of a kernel from its text; KernelError for what cannot be compiled.
 
     ``arrays`` are the parameters that are tensors; ``written`` and ``added`` those that the kernel
-    changes, and adds to by atomic_add; ``shared`` holds shape and NumPy dtype of each shared array;
+    changes, and adds to by atomic_add; ``shared`` holds an array like each shared one;
     ``n_dims`` says in how many dimensions each of them is indexed. ``thread`` is what a thread runs
     on the simulated device: it is called with the parameters, the shared arrays and CUDA's words,
     and gives the line of each barrier, 0 at the end. ``for_cupy`` is a text with the names ``jit``,
@@ -88,7 +87,8 @@ class Source:
         self.name, self.file = function.__name__, function.__code__.co_filename
         self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
         try:
-            lines, self.first = inspect.getsourcelines(function)
+            lines, self.line = inspect.getsourcelines(function)
+            self.first = self.line
             self.lines = textwrap.dedent("".join(lines)).splitlines()
             tree: Any = ast.parse("\n".join(self.lines))
             self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
@@ -98,21 +98,24 @@ class Source:
             repair = "@cuda.kernel above a def in a cell or a file"
             raise KernelError(first, repair=repair) from None
         if len(self.parameters) < len([*ast.iter_child_nodes(self.tree.args)]):
-            what = "its parameters have no defaults and no *"
-            self.refuse(self.first, what, "def kernel(x, out, n):")
+            self.refuse("its parameters have no defaults and no *", "def kernel(x, out, n):")
         nodes: list[Any] = [*ast.walk(self.tree)]
         names = [node for node in nodes if isinstance(node, ast.Name)]
         self.used = {name.id for name in names}
         self.locals = {name.id for name in names if isinstance(name.ctx, ast.Store)}
-        # a program to be completed is refused when it is launched
-        self.gaps = [node for node in nodes if isinstance(node, ast.Constant) and node.value is ...]
+        # the lines of a program that is to be completed; it is refused when it is launched
+        constants = [node for node in nodes if isinstance(node, ast.Constant)]
+        self.gaps = [node.lineno for node in constants if node.value is ...]
         indexed = [node.value for node in nodes if isinstance(node, ast.Subscript)]
         indexed += [x for node in nodes if self.calls(node, atomic_add) for x in node.args[:1]]
         self.arrays = {*map(ast.unparse, indexed)} & {*self.parameters}
         self.n_dims = dict[str, int]()
-        self.shared: dict[str, tuple[tuple[int, ...], Any]] = {}
+        self.shared = dict[str, Any]()
         self.written, self.added = set[str](), set[str]()
-        self.for_cupy = ast.unparse(_ForCupy(self).translated(self._bare())) + "\n"
+        bare = self._bare()
+        self.body = bare.body
+        bare.body = [self.visit(each) for each in self.body]
+        self.for_cupy = ast.unparse(ast.fix_missing_locations(bare)) + "\n"
         self.thread = self._for_simulated()
 
     def value(self, node: Any) -> Any:
@@ -132,10 +135,10 @@ class Source:
         """A line of the kernel in words: its number and its text."""
         return f"line {line}: {self.lines[line - self.first].strip()}"
 
-    def refuse(self, line: int, what: str, repair: str) -> NoReturn:
-        """KernelError about a line that the two devices do not both understand."""
+    def refuse(self, what: str, repair: str) -> NoReturn:
+        """KernelError about the line that is looked at."""
         first = f"Kernel {self.name} cannot be compiled: {what}"
-        raise KernelError(first, self.at(line), repair=repair, line=line)
+        raise KernelError(first, self.at(self.line), repair=repair, line=self.line)
 
     def _for_simulated(self) -> Any:
         node = _ForSimulated(self).visit(self._bare())
@@ -152,60 +155,11 @@ class Source:
         """A copy of the function without decorators, docstring and annotations."""
         node = deepcopy(self.tree)
         node.decorator_list, node.returns = [], None
-        node.args.args = [ast.arg(parameter) for parameter in self.parameters]
+        node.args.args = [ast.arg(name) for name in self.parameters]
         node.body = node.body[ast.get_docstring(node) is not None :]
         return node
 
-
-class _ForSimulated(ast.NodeTransformer):
-    """What a thread of the simulated device runs: a generator, in which a barrier is a yield.
-
-    CUDA's words and shared arrays are arguments there: ``_threadIdx`` for ``cuda.threadIdx``.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def visit_Expr(self, node: Any) -> Any:
-        if self.source.calls(node.value, syncthreads):
-            return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
-        return self.generic_visit(node)
-
-    def visit_Assign(self, node: Any) -> Any:
-        return ast.Pass() if self.source.calls(node.value, shared) else self.generic_visit(node)
-
-    def visit_Name(self, node: Any) -> Any:
-        word = self.source.value(node)
-        if isinstance(word, Word):
-            return ast.Name(f"_{word.name}", ast.Load())
-        return self.generic_visit(node)
-
-    visit_Attribute = visit_Name
-
-
-class _ForCupy(ast.NodeTransformer):
-    """What cupyx.jit compiles; KernelError for what one of the two devices does not understand.
-
-    There threadIdx has no sign, and shared arrays have one dimension. Arrays are noted on the way.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source, self.line = source, source.first
-        self.value, self.calls = source.value, source.calls
-
-    def refuse(self, what: str, repair: str) -> NoReturn:
-        """KernelError about the line that is looked at."""
-        self.source.refuse(self.line, what, repair)
-
-    def translated(self, function: Any) -> Any:
-        """The function as cupyx.jit understands it."""
-        self.body = function.body
-        function.body = [self.visit(each) for each in self.body]
-        sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in self.source.shared.values()]
-        if sum(sizes) > MOST_SHARED:
-            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
-            self.refuse(what, "a smaller tile")
-        return ast.fix_missing_locations(function)
+    # What cupyx.jit compiles: there threadIdx has no sign, and shared arrays have one dimension
 
     def visit(self, node: Any) -> Any:
         """What stands for this node; KernelError for one of an unknown kind."""
@@ -232,7 +186,7 @@ class _ForCupy(ast.NodeTransformer):
             return self._shared(node, target, value)
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
         if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
-            target.elts = [self.visit(elt) for elt in target.elts]
+            target.elts = [self.visit(name) for name in target.elts]
             pair = [_int64(_expression(f"jit.grid(2)[{at}]")) for at in (0, 1)]
             return ast.Assign([target], ast.Tuple(pair, ast.Load()))
         value = self.visit(value)
@@ -244,15 +198,17 @@ class _ForCupy(ast.NodeTransformer):
         target = self.visit(target)
         try:
             sizes, dtype = call.args
-            shape = tuple(eval(ast.unparse(self.visit(part)), {}) for part in _parts(sizes))
-            kind = self.value(dtype).numpy
-            is_fine = len(shape) < 3 and all(type(each) is int and each > 0 for each in shape)
+            shape = [eval(ast.unparse(self.visit(each)), {}) for each in _parts(sizes)]
+            array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
         except (AttributeError, NameError, TypeError, ValueError):
-            is_fine = False
-        if not is_fine or node not in self.body or call.keywords:
+            array = None
+        if array is None or array.ndim > 2 or node not in self.body or call.keywords:
             self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
-        self.source.shared[target.id], self.source.n_dims[target.id] = (shape, kind), len(shape)
-        memory = f"jit.shared_memory(numpy.{kind.name}, {math.prod(shape)})"
+        self.shared[target.id], self.n_dims[target.id] = array, array.ndim
+        if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
+            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
+            self.refuse(what, "a smaller tile")
+        memory = f"jit.shared_memory(numpy.{array.dtype}, {array.size})"
         return ast.Assign([target], _expression(memory))
 
     def visit_Expr(self, node: Any) -> Any:
@@ -264,28 +220,27 @@ class _ForCupy(ast.NodeTransformer):
         loop = node.iter
         if not self.calls(loop, range) or loop.keywords:
             self.refuse("a loop goes over a range", "for j in range(n):")
-        loop.args = [_int64(self.visit(arg)) for arg in loop.args]
+        loop.args = [_int64(self.visit(each)) for each in loop.args]
         return ast.For(self.visit(node.target), loop, [self.visit(each) for each in node.body], [])
 
     # Expressions
 
     def visit_Subscript(self, node: Any) -> Any:
         if isinstance(node.ctx, ast.Store):
-            self.source.written.add(ast.unparse(node.value))
+            self.written.add(ast.unparse(node.value))
         return ast.Subscript(node.value, self._index(node.value, node.slice), node.ctx)
 
     def _index(self, array: Any, index: Any) -> Any:
         """The index of an element; KernelError for what is no array."""
-        source, name = self.source, ast.unparse(array)
-        if name not in (*source.arrays, *source.shared):
+        name = ast.unparse(array)
+        if name not in (*self.arrays, *self.shared):
             self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
-        parts = [ast.unparse(self.visit(part)) for part in _parts(index)]
-        if source.n_dims.setdefault(name, len(parts)) != len(parts):
-            what = f"{name} has {source.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
+        parts = [ast.unparse(self.visit(each)) for each in _parts(index)]
+        if self.n_dims.setdefault(name, len(parts)) != len(parts):
+            what = f"{name} has {self.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
             self.refuse(what, f"{name}[i], or {name}[i, j]")
-        if name in source.shared and len(parts) == 2:
-            (_, columns), _ = source.shared[name]
-            parts = [f"({parts[0]}) * {columns} + ({parts[1]})"]
+        if name in self.shared and len(parts) == 2:
+            parts = [f"({parts[0]}) * {self.shared[name].shape[1]} + ({parts[1]})"]
         return _expression(", ".join(parts))
 
     def visit_Attribute(self, node: Any) -> Any:
@@ -297,13 +252,13 @@ class _ForCupy(ast.NodeTransformer):
         return self.visit_Name(node)
 
     def visit_Name(self, node: Any) -> Any:
-        source, text, value = self.source, ast.unparse(node), self.value(node)
-        if text in (*source.arrays, *source.shared):
+        text, value = ast.unparse(node), self.value(node)
+        if text in (*self.arrays, *self.shared):
             self.refuse(f"{text} is an array; a thread works on elements", f"{text}[i]")
         if type(value) in _NUMBERS:
             return ast.Constant(value)
-        if text not in (*source.parameters, *source.locals):
-            repair = f"def {source.name}(..., {text.rpartition('.')[2]}):"
+        if text not in (*self.parameters, *self.locals):
+            repair = f"def {self.name}(..., {text.rpartition('.')[2]}):"
             repair = value.example if isinstance(value, Word) else repair
             self.refuse(f"{text} is no number and no argument", repair)
         return node
@@ -311,18 +266,44 @@ class _ForCupy(ast.NodeTransformer):
     def visit_Call(self, node: Any) -> Any:
         name, function, args = ast.unparse(node.func), self.value(node.func), node.args
         if function is atomic_add and len(args) == 3 and not node.keywords:
-            self.source.written.add(ast.unparse(args[0]))
-            self.source.added.add(ast.unparse(args[0]))
+            self.written.add(ast.unparse(args[0]))
+            self.added.add(ast.unparse(args[0]))
             args = [args[0], self._index(*args[:2]), self.visit(args[2])]
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
             return _int64(_expression("jit.grid(1)"))
         if function not in _FUNCTIONS or node.keywords:
-            repair = "while i < n:" if name == self.source.name else _CALLS.get(function, _KNOWN)
+            repair = "while i < n:" if name == self.name else _CALLS.get(function, _KNOWN)
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
         is_of_cupy = function in (abs, *_MATH)
         found = _expression(f"cupy.{function.__name__}") if is_of_cupy else node.func
-        return ast.Call(found, [self.visit(arg) for arg in args], [])
+        return ast.Call(found, [self.visit(each) for each in args], [])
+
+
+class _ForSimulated(ast.NodeTransformer):
+    """What a thread of the simulated device runs: a generator, in which a barrier is a yield.
+
+    CUDA's words and shared arrays are arguments there: ``_threadIdx`` for ``cuda.threadIdx``.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def visit_Expr(self, node: Any) -> Any:
+        if self.source.calls(node.value, syncthreads):
+            return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
+        return self.generic_visit(node)
+
+    def visit_Assign(self, node: Any) -> Any:
+        return ast.Pass() if self.source.calls(node.value, shared) else self.generic_visit(node)
+
+    def visit_Name(self, node: Any) -> Any:
+        word = self.source.value(node)
+        if isinstance(word, Word):
+            return ast.Name(f"_{word.name}", ast.Load())
+        return self.generic_visit(node)
+
+    visit_Attribute = visit_Name
 
 
 def _parts(index: Any) -> Any:

@@ -100,17 +100,19 @@ class Kernel:
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
         if source.gaps:
-            source.refuse(source.gaps[0].lineno, "a gap is still open", "what its comment asks for")
+            source.line = source.gaps[0]
+            source.refuse("a gap is still open", "what its comment asks for")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
         tensors = {name: value for name, value in given.items() if name in source.arrays}
         numbers = {name: value for name, value in given.items() if name not in tensors}
-        log = None
+        did: Any = None, None, None
         if backend.is_simulated:
             hosts = _with_addresses(tensors)
             log = without_warnings(run, source, blocks, threads, hosts, numbers, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
+            did = log.counts, log.least, log
         else:
             values = {n: _NUMBERS[type(x)](x) for n, x in numbers.items() if n in source.used}
             values |= {name: x._array for name, x in tensors.items()}
@@ -119,8 +121,7 @@ class Kernel:
             written(given[parameter], name)
         user = call_stack.of_user(caller)
         line = user.f_code.co_filename, user.f_lineno
-        counts, least = (log.counts, log.least) if log else (None, None)
-        launch = Launch(self, blocks, threads, args, line, counts, least, log)
+        launch = Launch(self, blocks, threads, args, line, *did)
         for each in _open:
             each.append(launch)
         return launch

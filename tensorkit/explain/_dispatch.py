@@ -28,7 +28,7 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Dispa
     'made inside no_grad'
     """
     routes = routes_of("explain.dispatch", operation, args, options)
-    ends = [f"{route.operation} ends in {route.end}" for route in routes]
+    ends = [f"{route.operation} ends in {route.kernel}" for route in routes]
     title = ends[0] if len(ends) == 1 else f"{len(ends)} operations are dispatched"
     found = Dispatch(title, *sentences(routes))
     found.routes = routes

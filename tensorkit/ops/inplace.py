@@ -11,7 +11,7 @@ from tensorkit.autograd.node import Node, Rule, add_node, edge_of
 from tensorkit.autograd.versions import check_write, rebase, save_result, written
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, refuse_mix
-from tensorkit.dispatch_mode import through_modes
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.errstate import without_warnings
@@ -68,8 +68,6 @@ def in_place(
     name = f"{name or operation.__name__}_"
 
     def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
-        if state.modes:
-            return through_modes(inplace, (input, *args), options, records=True)
         need_tensor(name, input)
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is
@@ -97,7 +95,7 @@ def in_place(
 
     inplace.__qualname__ = inplace.__name__ = name
     inplace.__doc__ = f"``{name.removesuffix('_')}``, in place."
-    return inplace
+    return seen_by_modes(inplace)
 
 
 def check_output_shape(own: Ints, wanted: Ints) -> None:

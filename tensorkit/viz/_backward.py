@@ -169,8 +169,7 @@ def _picture(vertices: list[Vertex], run: Run, recursion: Run | None) -> Picture
             drawn.append(Box(heading, [v.form, f"receives {gradient}"], ground))
     canvas = Canvas(title, f"{FLOW}\n{_ORDER}")
     edges = [(source, number) for number, v in enumerate(vertices) for source in v.inputs]
-    boxes.draw(canvas, drawn, edges)
-    boxes.key(canvas, drawn, MEANINGS)
+    boxes.draw(canvas, drawn, edges, MEANINGS)
     if recursion is not None:
         text += _compare(canvas, vertices, run.gradients, recursion)
     return Picture(title, canvas, "\n".join(text), below)

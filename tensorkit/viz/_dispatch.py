@@ -8,7 +8,6 @@ from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, NamedTuple
 
-from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
@@ -17,6 +16,7 @@ from tensorkit.dispatch_layers import Trace
 from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
 from tensorkit.ops.arguments import as_number
+from tensorkit.overrides import replaced
 from tensorkit.viz import boxes, drawing
 from tensorkit.viz.boxes import Box
 from tensorkit.viz.drawing import Canvas
@@ -37,23 +37,13 @@ class Layer(NamedTuple):
     is_passed: bool
     reason: str
 
-    @property
-    def text(self) -> str:
-        """The layer in words."""
-        return f"{self.name}: {'' if self.is_passed else 'skipped, '}{self.reason}"
-
 
 class Route(NamedTuple):
-    """The way of one call: its layers from the outside in, and the kernel; None if none ran."""
+    """The way of one call: its layers from the outside in, and the kernel, all in words."""
 
     operation: str
     layers: list[Layer]
-    kernel: str | None
-
-    @property
-    def end(self) -> str:
-        """Where the call ends, in words."""
-        return self.kernel or "no kernel: the mode answered"
+    kernel: str
 
 
 def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Picture:
@@ -74,17 +64,16 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
     routes = routes_of("viz.dispatch", operation, args, options)
     shown, width = routes[:MOST_CALLS], 44 if len(routes) == 1 else 26
     title = f"Dispatch of {', '.join(route.operation for route in shown)}"
-    title += f": ends in {routes[0].end}" if len(routes) == 1 else ""
+    title += f": ends in {routes[0].kernel}" if len(routes) == 1 else ""
     drawn, edges = list[Box](), list[tuple[int, int]]()
     for route in shown:
         edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
         for name, is_passed, reason in route.layers:
             lines = [*["skipped"] * (not is_passed), *drawing.wrap_text(reason, width)]
             drawn.append(Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
-        drawn.append(Box(route.operation, drawing.wrap_text(route.end, 40), drawing.RESULT))
+        drawn.append(Box(route.operation, drawing.wrap_text(route.kernel, 40), drawing.RESULT))
     canvas = Canvas(title)
-    boxes.draw(canvas, drawn, edges)
-    boxes.key(canvas, drawn, MEANINGS)
+    boxes.draw(canvas, drawn, edges, MEANINGS)
     return Picture(title, canvas, "\n".join([title, *sentences(routes)]))
 
 
@@ -93,20 +82,17 @@ def sentences(routes: list[Route]) -> list[str]:
     lines = []
     for route in routes:
         lines += [f"{route.operation}:"] * (len(routes) > 1)
-        lines += [*(layer.text for layer in route.layers), f"kernel: {route.end}"]
+        for name, is_passed, reason in route.layers:
+            lines.append(f"{name}: {reason}" if is_passed else f"{name}: skipped, {reason}")
+        lines.append(f"kernel: {route.kernel}")
     return lines
 
 
 def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
     """Make the call, and read what its layers noted."""
     traces = list[Trace]()
-    before, state.trace = state.trace, traces
-    direct_path.close()
-    try:
+    with replaced(state, trace=traces):
         operation(*args, **options)
-    finally:
-        state.trace = before
-        direct_path.reopen()
     found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_part]
     if not found:
         name = getattr(operation, "__name__", repr(operation))
@@ -129,7 +115,7 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
     layers = [Layer("autograd", requires_grad(result), why)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))
     if inner.kernel is None:
-        return Route(name, layers, None)
+        return Route(name, layers, "no kernel: the mode answered")
     return Route(name, [*layers, _promotion(inner), _device(inner)], _kernel(inner))
 
 
@@ -137,12 +123,11 @@ def _promotion(trace: Trace) -> Layer:
     if trace.dtype is None:
         return Layer("promotion", False, "this operation does not promote")
     operands: Any = [x for x in trace.tensors if x is not None]
-    tensors = [x for x in operands if isinstance(x, TensorBase)]
     own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in operands]  # type: ignore[arg-type]
-    shapes = [tuple(x.shape) for x in tensors]
+    shapes = [tuple(x.shape) for x in operands if isinstance(x, TensorBase)]
     changes, name = [], trace.dtype.name
     if {*own} != {trace.dtype}:
-        changes.append(f"{' and '.join(change.name for change in own)} become {name}")
+        changes.append(f"{' and '.join(dtype.name for dtype in own)} become {name}")
     if len({*shapes}) > 1:
         changes.append(f"shapes {' and '.join(map(str, shapes))} are broadcast")
     return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")
@@ -152,9 +137,7 @@ def _device(trace: Trace) -> Layer:
     kernels = getattr(trace.operation, "definition", trace.operation).kernels
     is_own = kernels.get(trace.device.type) is trace.kernel
     which = f"the kernel of {trace.device.type}" if is_own else "the default kernel"
-    moves = any(isinstance(x, TensorBase) and x.device is not trace.device for x in trace.tensors)
-    sent = "; a number of the CPU is sent there" if moves else ""
-    return Layer("device", True, f"{trace.device}; {which}{sent}")
+    return Layer("device", True, f"{trace.device}; {which}")
 
 
 def _kernel(trace: Trace) -> str:

@@ -57,8 +57,7 @@ def graph(t: Tensor) -> Picture:
         of = f" of {' and '.join(sources)}" if sources else ""
         lines.append(f"{number + 1}. {box.title}{of}: {'; '.join(filter(None, box.lines))}")
     canvas = Canvas(title, FLOW)
-    boxes.draw(canvas, drawn, edges)
-    boxes.key(canvas, drawn, MEANINGS)
+    boxes.draw(canvas, drawn, edges, MEANINGS)
     return Picture(title, canvas, "\n".join(lines))
 
 

@@ -62,8 +62,8 @@ class Box:
         return width + 2 * PAD, LINE * (1 + len(lines)) + 1.2 * PAD
 
 
-def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge]) -> None:
-    """Draw boxes from top to bottom with an arrow for each edge."""
+def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge], meanings: dict[str, str]) -> None:
+    """Draw boxes from top to bottom with an arrow for each edge; below, what their grounds mean."""
     has_dot = shutil.which("dot") and os.environ.get("TENSORKIT_DOT") != "0"
     positions, routes = (_layout_of_dot if has_dot else layout)([box.size for box in boxes], edges)
     left, top = MARGIN, canvas.top
@@ -84,10 +84,6 @@ def draw(canvas: Canvas, boxes: list[Box], edges: list[Edge]) -> None:
         for line in lines:
             y += LINE
             canvas.text(x, y, line, SIZE - 1, INK, anchor="middle")
-
-
-def key(canvas: Canvas, boxes: list[Box], meanings: dict[str, str]) -> None:
-    """Write in a row below what the grounds of the boxes mean."""
     left, y = MARGIN, canvas.low + 28
     used = {box.ground for box in boxes}
     for ground, meaning in ((ground, meanings[ground]) for ground in meanings if ground in used):
