@@ -437,7 +437,8 @@ def grade(
     for result in sorted(results, key=lambda result: result.learner):
         for sentence in filter(None, [result.sentence, *result.troubles]):
             print(f"{result.learner}: {sentence}")
-    for sentence in batch.left_out(root, name):
+    left_out = batch.left_out(root, name)
+    for sentence in left_out:
         print(sentence)
     new = sorted({result.learner for result in results} - known) if known else []
     if new:
@@ -451,6 +452,8 @@ def grade(
     print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
     if fault is not None:
         raise fault
+    if left_out:
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=TEACH)
