@@ -414,6 +414,7 @@ def grade(
     from course.authoring.release import nbgrader_config
     from course.grading import batch
     from course.grading.gradebook import roster
+    from course.grading.writer import autograded_file
     from course.shared import paths
 
     root = paths.course_root()
@@ -446,6 +447,17 @@ def grade(
             f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
             "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
+        )
+    old = [
+        page.parents[1].name
+        for page in sorted((root / "course" / "feedback").glob(f"*/{name}/{name}.html"))
+        if (shown := autograded_file(root, page.parents[1].name, name)).is_file()
+        and page.stat().st_mtime < shown.stat().st_mtime
+    ]
+    if old:
+        print(
+            f"Feedback is older than the grade of {', '.join(old)}: "
+            f"nbgrader generate_feedback {name} --force"
         )
     graded = sum(result.status == "graded" for result in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
@@ -491,7 +503,8 @@ def export(
     chapter: ChapterName,
     to: Annotated[Platform, typer.Option(help="The platform whose columns the file has.")],
     output: Annotated[
-        Path | None, typer.Option(help="By default course/CHAPTER-PLATFORM.csv.")
+        Path | None,
+        typer.Option(help="By default course/CHAPTER-PLATFORM.csv; of csv, CHAPTER-grades.csv."),
     ] = None,
     identities: Annotated[
         Path | None,
@@ -509,7 +522,8 @@ def export(
 
     root = paths.course_root()
     name = batch.chapter_in(root, chapter)
-    file = output or root / "course" / f"{name}-{to}.csv"
+    kind = "grades" if to is Platform.CSV else to
+    file = output or root / "course" / f"{name}-{kind}.csv"
     config = nbgrader_config(own=True)
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
@@ -537,7 +551,7 @@ def comment(
     name = batch.chapter_in(root, chapter)
     config = nbgrader_config(own=True)
     written, kept = write(root, name, exercise, like, text, replace=replace, config=config)
-    print(f"{len(written)} answers have this comment: {', '.join(written) or 'none'}.")
+    print(f"This comment is now with: {', '.join(written) or 'nobody'}.")
     if kept:
         print(f"They have another one by hand; --replace takes its place: {', '.join(kept)}.")
     if written:
@@ -556,7 +570,11 @@ def report(
     from course.shared import paths
 
     root = paths.course_root()
-    print(class_files.write(root, batch.chapter_in(root, chapter), names=names))
+    page, found = class_files.write(root, batch.chapter_in(root, chapter), names=names)
+    print(f"Need help: {len(found.need_help)}. Handed nothing in: {len(found.absent)}.")
+    if found.exercises and found.hardest[0].lost:
+        print(f"Most points were lost in: {found.hardest[0].title}")
+    print(page)
 
 
 @app.command(rich_help_panel=TEACH)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 import sys
@@ -126,8 +125,8 @@ def test_feedback_names_the_usual_mistake(rehearsal: Rehearsal) -> None:
 
 def test_feedback_says_what_the_troubles_are(rehearsal: Rehearsal) -> None:
     page = rehearsal.feedback["troubled"].read_text(encoding="utf-8")
-    for error in ("NameError", "SyntaxError"):  # the number is the one that the page shows
-        assert re.search(rf"Your edit in cell \[\d+\] did not run \({error}", page)
+    for error in ("NameError", "SyntaxError"):  # without a number: the page shows none
+        assert f"Your edit did not run ({error}" in page
     assert "not started (0 of" in page
     # the right answer was noisy, and kept its points
     assert "Python warned while your code ran: UserWarning: I am not sure about this" in page
