@@ -264,7 +264,7 @@ def build(
     from course.authoring import build as builder
     from course.shared import paths
 
-    root = paths.course_root()
+    root = _authors_root()
     written = paths.written_chapters(root)
     chosen = [paths.chapter_named(chapter, written) for chapter in chapters or []] or written
     if check:
@@ -280,13 +280,33 @@ def build(
         changed += builder.build_pages(root)
     _written(root, changed)
     print(f"{len(chosen)} built, {len(changed)} files changed.")
-    from course.authoring.audit import lacking
+    from course.authoring.audit import POINTS_OF_A_CHAPTER, lacking
+    from course.notebook import exercise
 
+    for name in chosen:
+        points = sum(definition.points for definition in exercise.load(name).values())
+        if points != POINTS_OF_A_CHAPTER and not name.startswith("00_"):
+            print(f"{name}: {points:g} points in all; a shipped chapter has {POINTS_OF_A_CHAPTER}.")
     if found := [sentence for name in chosen for sentence in lacking(name)]:
         print("The notebooks are built. Before they are released, mend this:")
         for sentence in found:
             print(f"  {sentence}")
         raise typer.Exit(1)
+
+
+def _authors_root() -> Path:
+    """The root of the course whose sources are to be changed.
+
+    Raises CourseError if the author stands in another course: its files are the ones meant.
+    """
+    from course.shared import paths
+
+    root = paths.course_root()
+    if paths.tell_of_another(root):
+        raise CourseError(
+            "Nothing was written. Use that `export` first, or change into the course named first."
+        )
+    return root
 
 
 def _written(root: Path, changed: Iterable[Path]) -> None:
@@ -304,9 +324,8 @@ def new_chapter(
 ) -> None:
     """Write the text, the module of exercises and the module of tests of a new chapter."""
     from course.authoring import new as writer
-    from course.shared import paths
 
-    root = paths.course_root()
+    root = _authors_root()
     _written(root, writer.new_chapter(root, name))
     print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
 
@@ -320,10 +339,11 @@ def new_exercise(
     from course.authoring import new as writer
     from course.shared import paths
 
-    root = paths.course_root()
+    root = _authors_root()
     name = paths.chapter_named(chapter, paths.written_chapters(root))
     _written(root, writer.new_exercise(root, id, name))
     print(f"Fill these places in; course build {name} says what is still missing.")
+    print("If it is to give points, change `points=0` and remove `further=True`.")
 
 
 @app.command(rich_help_panel=TEACH)

@@ -108,7 +108,7 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     """Why a learner's folder is left out; None if it is not."""
     if folder.is_symlink():
         return "it is a link"
-    if others := _others(folder, chapter):
+    if others := _foreign_owners(folder, chapter):
         return (
             f"it belongs to {', '.join(map(intake.account, others))}, and everybody may write there"
         )
@@ -123,7 +123,7 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     return None
 
 
-def _others(folder: Path, chapter: str) -> list[int]:
+def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     """Users who put a submission here for somebody else, where everybody may write."""
     above = (folder.stat(), folder.parent.stat())
     if not any(status.st_mode & stat.S_IWOTH for status in above):
