@@ -47,10 +47,7 @@ class Finding:
 def source_for(root: Path, chapter: str) -> Source:
     """The released notebook of a chapter, all that a learner has of it."""
     file = paths.notebook_in(paths.notebooks(root), chapter)
-    released = json.loads(file.read_text(encoding="utf-8"))
-    for cell in released["cells"]:
-        cell["source"] = "".join(cell["source"])
-    return Source(chapter, released, {})
+    return Source(chapter, matching.read_built(file, chapter), {})
 
 
 Read = Callable[[Path, str], tuple[bytes, Iterable[str]]]

@@ -71,24 +71,32 @@ def source_of(root: Path, chapter: str) -> Source:
     built = [
         paths.notebook_in(file, chapter) for file in (paths.notebooks(root), paths.solutions(root))
     ]
-    try:
-        released, solved = (json.loads(file.read_text(encoding="utf-8")) for file in built)
-    except OSError:
-        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
-    except ValueError:
-        raise CourseError(
-            f"A notebook of {chapter} is damaged, it is no JSON: course build {chapter}."
-        ) from None
+    released, solved = (read_built(file, chapter) for file in built)
     folder = built[0].parent
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".ipynb" and ".ipynb_checkpoints" not in path.parts
     }
-    for notebook in (released, solved):
+    return Source(chapter, released, solved, files)
+
+
+def read_built(file: Path, chapter: str) -> dict[str, Any]:
+    """A notebook that `course build` wrote. Raises CourseError for a file that is none."""
+    try:
+        notebook: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        parts: list[tuple[Any, Any]] = [(notebook["metadata"], dict)]
         for cell in notebook["cells"]:
             cell["source"] = _joined(cell["source"])
-    return Source(chapter, released, solved, files)
+            points = cell["metadata"].get("nbgrader", {}).get("points")
+            parts += [(cell["id"], str), (cell["cell_type"], str), (points, int | float | None)]
+        if not all(isinstance(part, kind) for part, kind in parts):
+            raise ValueError
+        return notebook
+    except OSError:
+        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise CourseError(f"{file} is damaged: course build {chapter}.") from None
 
 
 def too_large(size: int) -> str:
@@ -129,7 +137,7 @@ def repair(content: bytes, source: Source) -> Repaired:
         if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
             continue  # it installs the course where a chapter was opened as a hosted copy
         if known is None:
-            after.setdefault(last, []).append(_own(cell))
+            after.setdefault(last, []).append({**cell, "id": "", "metadata": {}})
         else:
             placed.setdefault(known["id"], cell)
             last = known["id"]
@@ -187,9 +195,7 @@ def named(cell: Cell) -> str:
     """A cell as a sentence names it: by its exercise, or by how it begins."""
     name = grade_id(cell)
     if name is None:
-        name = repr(
-            next((line for line in cell["source"].splitlines() if line.strip()), "").strip()[:40]
-        )
+        name = repr(next(iter(cell["source"].strip().splitlines()), "").strip()[:40])
     return f"The cell {name}"
 
 
@@ -284,10 +290,9 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
     """A second cell with the same id: the one with an answer in it counts, the later of two."""
     name = grade_id(known) or known["id"]
     first = placed[known["id"]]
-    if is_answer(known) and cell["source"].strip() not in ("", known["source"].strip()):
-        first_is_stub = first["source"].strip() in ("", known["source"].strip())
-        if first_is_stub or first["id"] != known["id"]:
-            placed[known["id"]] = cell
+    gives_way = is_untouched(first, known) or first["id"] != known["id"]
+    if is_answer(known) and not is_untouched(cell, known) and gives_way:
+        placed[known["id"]] = cell
     notes.append(f"The cell {name} was there more than once; one of them counts.")
     return None
 
@@ -332,10 +337,6 @@ def _definition(released: str) -> re.Pattern[str]:
     """What a line begins with that defines a name of this answer cell."""
     names = "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # which is no name
     return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
-
-
-def _own(cell: Cell) -> Cell:
-    return {**cell, "id": "", "metadata": {}}
 
 
 def _found(
