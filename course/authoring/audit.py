@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import linecache
 import re
 import traceback
@@ -21,11 +22,12 @@ import numpy as np
 
 import tensorkit as tk
 from course.notebook.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
-from course.notebook.exercise import Draw, Exercise, Mistake, Prediction, load
-from course.notebook.quiet import home_of
+from course.notebook.exercise import EDGES, Draw, Exercise, Mistake, Prediction, load
+from course.notebook.quiet import owner_and_name
 from course.notebook.runner import Budget, Outcome
 
 SECONDS = 30.0
+POINTS_OF_A_CHAPTER = 20
 
 
 def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
@@ -43,18 +45,32 @@ def lacking(chapter: str) -> list[str]:
         try:
             found += faults(exercise, range(20))
         except Exception as error:  # whatever a definition that is being written raises
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            found.append(
-                f"{exercise.id}: trying it raised {type(error).__name__}: {error} "
-                f"({place.filename}, line {place.lineno})"
-            )
+            found.append(f"{exercise.id}: trying it raised {_told(exercise, error)}")
     return found
+
+
+def raised_by(exercise: Exercise) -> str:
+    """The error that checking the reference of an exercise raises, and where; "" if it has none."""
+    try:
+        judge(exercise, exercise.reference, seconds=SECONDS)
+    except Exception as error:  # whatever a definition that is being written raises
+        return _told(exercise, error)
+    return ""
+
+
+def _told(exercise: Exercise, error: Exception) -> str:
+    """An error, and the last line of the exercise's module that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    module = inspect.getfile(type(exercise))
+    place = [frame for frame in frames if frame.filename == module] or frames
+    return f"{type(error).__name__}: {error} ({place[-1].filename}, line {place[-1].lineno})"
 
 
 def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     yield from _incomplete(exercise)
     yield from _unsteady_cases(exercise, seeds)
     yield from _few_drawn(exercise)
+    yield from _without_edge(exercise)
     if broken := list(_wrong_raises(exercise)):
         yield from broken
         return
@@ -78,7 +94,7 @@ def _incomplete(exercise: Exercise) -> Iterator[str]:
     if len(exercise.statement) < 150:
         yield "the statement says input, output and one worked case"
     for name in exercise.without:
-        if not callable(getattr(*home_of(name))):
+        if not callable(getattr(*owner_and_name(name))):
             yield f"`without` names {name}, which is no function"
     if len(exercise.hints) < 2:
         yield f"it has {_counted(exercise.hints, 'hint')}; two are needed"
@@ -114,6 +130,16 @@ def _few_drawn(exercise: Exercise) -> Iterator[str]:
         )
     if all(meets_the_notebook(exercise, seed) for seed in range(1, 21)):
         yield "twenty draws have each a number of the notebook's: let them vary more"
+
+
+def _without_edge(exercise: Exercise) -> Iterator[str]:
+    cases = list(exercise.cases(Draw(0)))
+    # a number is neither empty nor of any layout
+    of_numbers = all(isinstance(arg, int | float) for case in cases for arg in case.args)
+    if isinstance(exercise, Prediction) or of_numbers:
+        return
+    if not any(edge in case.label for case in cases for edge in EDGES):
+        yield f"no label of its cases marks an edge case, as one of these does: {', '.join(EDGES)}"
 
 
 def _wrong_raises(exercise: Exercise) -> Iterator[str]:

@@ -22,6 +22,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from course.authoring.audit import raised_by
 from course.authoring.text import Chapter, chapter_from
 from course.notebook import exercise
 from course.shared import extras, files, paths
@@ -221,6 +222,8 @@ def _execute(chapter: Chapter, shop: Path, watch: Watch) -> None:
     notebook.metadata = nbformat.from_dict(metadata)
     for cell in notebook.cells:
         if said := _not_passed(cell):
+            if "could not be checked" in said:  # the advice is for learners: find the line instead
+                said = raised_by(exercise.load(name)[cell.source.split('"')[1]]) or said
             raise _at(chapter, cell, f"the worked solution does not pass this check: {said}")
         for output in cell.get("outputs", []):
             _without_library_frames(output)

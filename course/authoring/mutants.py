@@ -274,13 +274,13 @@ _SIBLINGS = (
 """Functions that are taken for each other."""
 
 
-def _others(operator: ast.AST) -> list[Any]:
+def _other_operators(operator: ast.AST) -> list[Any]:
     pairs = map(str.split, _OPERATORS)
     return [getattr(ast, other)() for name, other in pairs if name == type(operator).__name__]
 
 
 def _operators(node: Any, _: Any) -> Iterator[Change]:
-    for other in _others(node.op):
+    for other in _other_operators(node.op):
         yield "operator", _like(node, op=other)
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult | ast.Pow):
@@ -293,12 +293,12 @@ def _operators(node: Any, _: Any) -> Iterator[Change]:
 
 def _comparisons(node: ast.Compare, _: Any) -> Iterator[Change]:
     first, *others = node.ops
-    for other in _others(first):
+    for other in _other_operators(first):
         yield "comparison", _like(node, ops=[other, *others])
 
 
 def _connections(node: ast.BoolOp, _: Any) -> Iterator[Change]:
-    for other in _others(node.op):
+    for other in _other_operators(node.op):
         yield "comparison", _like(node, op=other)
     for only in node.values:
         yield "condition dropped", only

@@ -80,7 +80,7 @@ def {name}(numbers: tk.Tensor) -> tk.Tensor:
 class {kind}(Exercise):
     """{title}
 
-    **Input:** `numbers`, a tensor.
+    **Input:** `numbers`, a tensor, possibly empty.
 
     **Output:** a tensor.
     """
@@ -91,6 +91,7 @@ class {kind}(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 2.0]), label="two numbers")
         yield case(tk.tensor(draw.floats(4, -9, 9)), label="any four numbers")
+        yield case(tk.zeros(0), label="no numbers (empty)")
 '''
 
 ANOTHER_ANSWER = """\

@@ -264,7 +264,7 @@ def build(
     from course.authoring import build as builder
     from course.shared import paths
 
-    root = paths.course_root()
+    root = _authors_root()
     written = paths.written_chapters(root)
     chosen = [paths.chapter_named(chapter, written) for chapter in chapters or []] or written
     if check:
@@ -280,13 +280,33 @@ def build(
         changed += builder.build_pages(root)
     _written(root, changed)
     print(f"{len(chosen)} built, {len(changed)} files changed.")
-    from course.authoring.audit import lacking
+    from course.authoring.audit import POINTS_OF_A_CHAPTER, lacking
+    from course.notebook import exercise
 
+    for name in chosen:
+        points = sum(definition.points for definition in exercise.load(name).values())
+        if points != POINTS_OF_A_CHAPTER and not name.startswith("00_"):
+            print(f"{name}: {points:g} points in all; a shipped chapter has {POINTS_OF_A_CHAPTER}.")
     if found := [sentence for name in chosen for sentence in lacking(name)]:
         print("The notebooks are built. Before they are released, mend this:")
         for sentence in found:
             print(f"  {sentence}")
         raise typer.Exit(1)
+
+
+def _authors_root() -> Path:
+    """The root of the course whose sources are to be changed.
+
+    Raises CourseError if the author stands in another course: its files are the ones meant.
+    """
+    from course.shared import paths
+
+    root = paths.course_root()
+    if paths.tell_of_another(root):
+        raise CourseError(
+            "Nothing was written. Use that `export` first, or change into the course named first."
+        )
+    return root
 
 
 def _written(root: Path, changed: Iterable[Path]) -> None:
@@ -304,9 +324,8 @@ def new_chapter(
 ) -> None:
     """Write the text, the module of exercises and the module of tests of a new chapter."""
     from course.authoring import new as writer
-    from course.shared import paths
 
-    root = paths.course_root()
+    root = _authors_root()
     _written(root, writer.new_chapter(root, name))
     print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
 
@@ -320,10 +339,11 @@ def new_exercise(
     from course.authoring import new as writer
     from course.shared import paths
 
-    root = paths.course_root()
+    root = _authors_root()
     name = paths.chapter_named(chapter, paths.written_chapters(root))
     _written(root, writer.new_exercise(root, id, name))
     print(f"Fill these places in; course build {name} says what is still missing.")
+    print("If it is to give points, change `points=0` and remove `further=True`.")
 
 
 @app.command(rich_help_panel=TEACH)
@@ -394,6 +414,7 @@ def grade(
     from course.authoring.release import nbgrader_config
     from course.grading import batch
     from course.grading.gradebook import roster
+    from course.grading.writer import autograded_file
     from course.shared import paths
 
     root = paths.course_root()
@@ -417,7 +438,8 @@ def grade(
     for result in sorted(results, key=lambda result: result.learner):
         for sentence in filter(None, [result.sentence, *result.troubles]):
             print(f"{result.learner}: {sentence}")
-    for sentence in batch.left_out(root, name):
+    left_out = batch.left_out(root, name)
+    for sentence in left_out:
         print(sentence)
     new = sorted({result.learner for result in results} - known) if known else []
     if new:
@@ -426,11 +448,24 @@ def grade(
             "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
         )
+    old = [
+        page.parents[1].name
+        for page in sorted((root / "course" / "feedback").glob(f"*/{name}/{name}.html"))
+        if (shown := autograded_file(root, page.parents[1].name, name)).is_file()
+        and page.stat().st_mtime < shown.stat().st_mtime
+    ]
+    if old:
+        print(
+            f"Feedback is older than the grade of {', '.join(old)}: "
+            f"nbgrader generate_feedback {name} --force"
+        )
     graded = sum(result.status == "graded" for result in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
     print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
     if fault is not None:
         raise fault
+    if left_out:
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=TEACH)
@@ -468,7 +503,8 @@ def export(
     chapter: ChapterName,
     to: Annotated[Platform, typer.Option(help="The platform whose columns the file has.")],
     output: Annotated[
-        Path | None, typer.Option(help="By default course/CHAPTER-PLATFORM.csv.")
+        Path | None,
+        typer.Option(help="By default course/CHAPTER-PLATFORM.csv; of csv, CHAPTER-grades.csv."),
     ] = None,
     identities: Annotated[
         Path | None,
@@ -486,7 +522,8 @@ def export(
 
     root = paths.course_root()
     name = batch.chapter_in(root, chapter)
-    file = output or root / "course" / f"{name}-{to}.csv"
+    kind = "grades" if to is Platform.CSV else to
+    file = output or root / "course" / f"{name}-{kind}.csv"
     config = nbgrader_config(own=True)
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
@@ -514,7 +551,7 @@ def comment(
     name = batch.chapter_in(root, chapter)
     config = nbgrader_config(own=True)
     written, kept = write(root, name, exercise, like, text, replace=replace, config=config)
-    print(f"{len(written)} answers have this comment: {', '.join(written) or 'none'}.")
+    print(f"This comment is now with: {', '.join(written) or 'nobody'}.")
     if kept:
         print(f"They have another one by hand; --replace takes its place: {', '.join(kept)}.")
     if written:
@@ -533,7 +570,11 @@ def report(
     from course.shared import paths
 
     root = paths.course_root()
-    print(class_files.write(root, batch.chapter_in(root, chapter), names=names))
+    page, found = class_files.write(root, batch.chapter_in(root, chapter), names=names)
+    print(f"Need help: {len(found.need_help)}. Handed nothing in: {len(found.absent)}.")
+    if found.exercises and found.hardest[0].lost:
+        print(f"Most points were lost in: {found.hardest[0].title}")
+    print(page)
 
 
 @app.command(rich_help_panel=TEACH)

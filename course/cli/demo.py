@@ -16,6 +16,7 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -362,4 +363,7 @@ def _show(rehearsal: Rehearsal, console: Any) -> None:
     console.print("Feedback pages:")
     for page in rehearsal.feedback.values():
         print(f"  {page}")  # not through rich, which would break a long path
+    root = shlex.quote(str(rehearsal.course))
+    print("To write the report about this class:")
+    print(f"  COURSE_ROOT={root} course report {rehearsal.chapter}")
     print(f"Everything lies in {rehearsal.folder}; remove the folder when you have seen it.")

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course.notebook import matching
+from course.notebook import built_notebook, matching
 from course.notebook.limited import limited
 from course.notebook.matching import Cell, Refused, Source
 from course.shared import paths
@@ -47,7 +47,7 @@ class Finding:
 def source_for(root: Path, chapter: str) -> Source:
     """The released notebook of a chapter, all that a learner has of it."""
     file = paths.notebook_in(paths.notebooks(root), chapter)
-    return Source(chapter, matching.read_built(file, chapter), {})
+    return Source(chapter, built_notebook.read(file, chapter), {})
 
 
 Read = Callable[[Path, str], tuple[bytes, Iterable[str]]]
@@ -88,12 +88,12 @@ def examine(folder: Path, source: Source, read: Read = of_ones_own) -> list[Find
                         f"{sentence} Graded with the imports that were released.",
                     )
                 found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
-    found += _beside(repaired.cells, source)
+    found += _beside(content, repaired.cells, source)
     found += _misplaced(content, repaired.cells, source)
     found += _without_its_name(repaired.cells, source)
     found += _not_started(repaired.cells, source)
     order = (WRONG, LOOK, REPAIRED)
-    return sorted(found, key=lambda finding: order.index(finding.kind))
+    return sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.kind))
 
 
 def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
@@ -190,8 +190,10 @@ def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
     return {name.partition(".")[0] for name in names} - {""}
 
 
-def _beside(cells: list[Cell], source: Source) -> Iterator[Finding]:
-    """Answers that stand in a cell of the learner's own, where the answer cell has another one."""
+def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
+    """Answers in a cell of the learner's own, where another one is graded."""
+    handed_in = matching.cells_of(content)
+    written = {(matching.grade_id(cell), cell["source"].strip()) for cell in handed_in}
     own = [(at, cell) for at, cell in enumerate(cells) if cell["id"] not in source.by_id]
     for start, answer in enumerate(cells):
         if not matching.is_answer(answer):
@@ -203,11 +205,15 @@ def _beside(cells: list[Cell], source: Source) -> Iterator[Finding]:
             cell for at, cell in own if not start < at < end and matching.defines(cell, answer)
         ]
         if any(other["source"].strip() != answer["source"].strip() for other in others):
-            yield Finding(
-                LOOK,
-                f"The cell {name} and a cell of your own both have an answer. The one in the cell "
-                f"{name} is graded: if the other is the right one, copy it there.",
+            stub = source.by_id[answer["id"]]["source"].strip()
+            sentence = (
+                f"Cells of your own have different answers to {name}. The last one is graded: move "
+                f"the right one into the cell {name}."
+                if written & {(name, stub), (name, "")}
+                else f"The cell {name} and a cell of your own both have an answer. The one in the "
+                f"cell {name} is graded: if the other is the right one, copy it there."
             )
+            yield Finding(LOOK, sentence)
 
 
 def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:

@@ -9,7 +9,11 @@ import tensorkit as tk
 from tensorkit import cuda
 
 FUSABLE = {"neg": 1, "exp": 2, "relu": 3, "tanh": 4, "abs": 5, "sqrt": 6}
-"""The operations that `one_launch` knows, and the digit by which the kernel is told of each."""
+"""The operations that `one_launch` knows, and the digit by which the kernel is told of each.
+
+A kernel takes numbers, so several operations are one number in decimal: its last digit is the first
+operation. An int64 holds 18 digits of any value.
+"""
 
 THREADS = 128
 

@@ -198,8 +198,8 @@ def _lists(shape: Ints, stride: Ints, a: int, b: int) -> Any:
 class TransposedLayout(Exercise):
     """Transpose without touching a number
 
-    **Input:** `shape` and `stride` of a tensor, two tuples of the same length, and two dimensions
-    `a` and `b`, which may be negative as in `t.transpose(-2, -1)`.
+    **Input:** `shape` and `stride` of a tensor, possibly empty: two tuples of the same length.
+    Two dimensions `a` and `b`, which may be negative as in `t.transpose(-2, -1)`.
 
     **Output:** a pair: shape and stride of the tensor with these two dimensions exchanged, as two
     tuples. The storage stays as it is.
@@ -269,7 +269,7 @@ class TransposedLayout(Exercise):
         a, b = draw.distinct(2, 2, 6)
         yield case((a, b), (b, 1), 1, 1, label="a dimension with itself")
         n = draw.integer(2, 9)
-        yield case((0, n), (n, 1), 0, 1, label="no rows")
+        yield case((0, n), (n, 1), 0, 1, label="no rows (empty)")
         n = draw.integer(2, 9)
         yield case((1, n), (n, 1), 0, 1, label="a single row")
 

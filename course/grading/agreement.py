@@ -134,7 +134,8 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
         if differ := _differences("The result", pairs[0], "the gradebook", pairs[1]):
             raise CourseError(
                 f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
-                f"course grade {chapter}"
+                f"course grade {chapter}, with the submission back in course/submitted/ if it is "
+                "no longer there."
             )
 
 

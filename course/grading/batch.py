@@ -108,7 +108,7 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     """Why a learner's folder is left out; None if it is not."""
     if folder.is_symlink():
         return "it is a link"
-    if others := _others(folder, chapter):
+    if others := _foreign_owners(folder, chapter):
         return (
             f"it belongs to {', '.join(map(intake.account, others))}, and everybody may write there"
         )
@@ -123,7 +123,7 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     return None
 
 
-def _others(folder: Path, chapter: str) -> list[int]:
+def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     """Users who put a submission here for somebody else, where everybody may write."""
     above = (folder.stat(), folder.parent.stat())
     if not any(status.st_mode & stat.S_IWOTH for status in above):
@@ -138,7 +138,9 @@ def left_out(root: Path, chapter: str) -> list[str]:
     found = [(folder, why_left_out(folder, chapter)) for folder in folders(root, chapter)]
     place = f"it belongs into course/submitted/LEARNER/{chapter}/"
     found += [(file, place) for file in _misplaced(root / "course" / "submitted", chapter)]
-    return [f"{ascii(path.name)[:150]} is not graded: {why}." for path, why in found if why]
+    submitted = root / "course" / "submitted"
+    named = [(ascii(path.relative_to(submitted).as_posix())[:150], why) for path, why in found]
+    return [f"{name} is not graded: {why}." for name, why in named if why]
 
 
 def _misplaced(submitted: Path, chapter: str) -> list[Path]:
@@ -166,14 +168,16 @@ def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
 
 
 def not_graded(root: Path, chapter: str) -> list[str]:
-    """Who handed in what has no grade: ungraded, left out, or newer than the grade."""
+    """Who handed in what has no grade: ungraded, left out or misplaced, or newer than the grade."""
     source = matching.source_of(root, chapter)
-    found = []
+    submitted = root / "course" / "submitted"
+    found = [path.relative_to(submitted).as_posix() for path in _misplaced(submitted, chapter)]
     for folder in folders(root, chapter):
         submission = taken_in(folder.name, folder / chapter, source)
         earlier = stored(root, folder.name, chapter)
         if isinstance(submission, Submission):
-            is_graded = earlier is not None and earlier.submission == submission.digest
+            graded = (earlier.submission, earlier.timestamp) if earlier else None
+            is_graded = graded == (submission.digest, submission.timestamp)
         else:
             is_graded = earlier == submission
         if not is_graded:

@@ -216,11 +216,7 @@ class CellRunner:
         if sum(len(cell["source"]) for cell in cells) > MOST_ASKED:
             cells = cells[:1]
         limit = self.warm.limits.cell_seconds
-        message = {
-            "do": "cells",
-            "sources": [cell["source"] for cell in cells],
-            "seconds": limit,
-        }
+        message = {"do": "cells", "sources": [cell["source"] for cell in cells], "seconds": limit}
         replies = session.replies(message, len(cells), seconds=limit)
         for cell, (reply, _) in zip(cells, replies, strict=True):
             self._note_reply(cell, reply, limit)
@@ -250,10 +246,10 @@ class CellRunner:
         text: str | None = None,
     ) -> None:
         """Add to the history, as IPython in the notebook would have."""
-        number, source = len(self.runs) + 1, cell["source"]
+        source = cell["source"]
         if text is not None and len(text) <= 2 * len(source) + 10_000:  # magics made longer
             source = text
         names = self._answers & set(bound)
-        run = history.Run(number, source, cell["id"], error, message[:300], frozenset(names))
+        run = history.Run(None, source, cell["id"], error, message[:300], frozenset(names))
         self.runs.append(run)
-        cell["execution_count"] = number  # what messages call it
+        cell["execution_count"] = len(self.runs)

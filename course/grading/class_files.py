@@ -33,8 +33,10 @@ _FILES = re.compile(r", but '.*'(?=\. )")
 """What was handed in in place of a notebook: names of files, in which learners write their own."""
 
 
-def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) -> Path:
-    """Write the report of a chapter and say where its page lies.
+def write(
+    root: Path, chapter: str, *, names: bool = False, config: Any = None
+) -> tuple[Path, ClassReport]:
+    """Write the report of a chapter; where its page lies, and what it says.
 
     names: the learners' own, in place of pseudonyms. config: nbgrader's.
     Raises CourseError if nothing is graded.
@@ -63,7 +65,7 @@ def write(root: Path, chapter: str, *, names: bool = False, config: Any = None) 
     ):
         files.write(folder / file, _csv(rows))
     files.write(folder / "index.html", page(report, name, is_named=names))
-    return folder / "index.html"
+    return folder / "index.html", report
 
 
 def _given_cells(root: Path, chapter: str) -> list[str]:

@@ -14,10 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from course.grading.class_report import (
-    FAILED,
-    NOT_STARTED,
-    PARTLY,
-    PASSED,
+    STATUSES,
     ClassReport,
     ExerciseSummary,
     Name,
@@ -131,9 +128,8 @@ def _exercises_chart(report: ClassReport) -> dict[str, str]:
     def draw(axes: Any) -> None:
         from tensorkit.viz.drawing import FAINT, GREEN, ORANGE, RED
 
-        colours = {PASSED: GREEN, PARTLY: ORANGE, FAILED: RED, NOT_STARTED: FAINT}
         left = [0] * len(exercises)
-        for status, colour in colours.items():
+        for status, colour in zip(STATUSES, (GREEN, ORANGE, RED, FAINT), strict=True):
             counts = [exercise.counts[status] for exercise in exercises]
             bars = axes.barh(range(len(counts)), counts, left=left, color=colour, label=status)
             axes.bar_label(bars, [count or "" for count in counts], label_type="center")
@@ -145,7 +141,7 @@ def _exercises_chart(report: ClassReport) -> dict[str, str]:
         axes.set_yticks(range(len(titles)), titles)
         axes.set_ylim(len(titles) - 0.4, -0.6)
         axes.set_xticks([])
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.4, 1.0), ncols=4, handlelength=1,
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.32, 1.0), ncols=4, handlelength=1,
                     columnspacing=1, borderpad=0)  # fmt: skip
 
     height = 50 + 36 * len(exercises)

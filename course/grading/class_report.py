@@ -68,7 +68,7 @@ class ExerciseSummary:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many answers have each of `STATUSES`."""
-        counted = Counter(_status(graded) for _, graded in self.found)
+        counted = Counter(status_of(graded) for _, graded in self.found)
         return {status: counted[status] for status in STATUSES}
 
     @cached_property
@@ -84,7 +84,7 @@ class ExerciseSummary:
         """The ways in which answers are wrong, the commonest first."""
         groups: dict[tuple[str, str], list[Result]] = {}
         for result, graded in self.found:
-            if _status(graded) in (PARTLY, FAILED):
+            if status_of(graded) in (PARTLY, FAILED):
                 groups.setdefault(_reason(graded.report), []).append(result)
         kinds = [
             WrongAnswers(
@@ -101,7 +101,8 @@ class ExerciseSummary:
         return named.most_common(1)[0] if named else ("", 0)
 
 
-def _status(graded: Graded) -> str:
+def status_of(graded: Graded) -> str:
+    """Which of `STATUSES` an answer has."""
     status = graded.report.status
     return status if status in (PASSED, PARTLY, NOT_STARTED) else FAILED
 
@@ -163,8 +164,8 @@ class ClassReport:
 
     @property
     def median(self) -> float:
-        """Half of the class has at least so many points."""
-        return statistics.median_high([result.score for result in self.graded] or [0.0])
+        """Of the points of those who were graded."""
+        return statistics.median([result.score for result in self.graded] or [0.0])
 
     @cached_property
     def need_help(self) -> list[tuple[Result, str]]:
@@ -200,7 +201,7 @@ def _why(result: Result) -> str:
     parts = []
     counted = [graded for graded in result.exercises if graded.report.possible]
     for words, status in (("not started", NOT_STARTED), ("failing", FAILED), ("in part", PARTLY)):
-        reports = [graded.report for graded in counted if _status(graded) == status]
+        reports = [graded.report for graded in counted if status_of(graded) == status]
         if not reports:
             continue
         names = [
@@ -215,7 +216,7 @@ def _why(result: Result) -> str:
 def _what(report: Report) -> str:
     if report.status == FAILED and any(row.status == PASSED for row in report.rows):
         return report.mistake or "right only where all have the same numbers"
-    return "not defined" if report.status == "missing" else report.mistake
+    return report.mistake or ("not defined" if report.status == "missing" else "")
 
 
 def _code(result: Result) -> Iterator[str]:

@@ -30,7 +30,8 @@ AHEAD = 2
 """How many submissions each thread of the workers has beside the one that it grades."""
 SECONDS = 15
 
-_own = threading.local()
+_kept = threading.local()
+"""For each thread its worker, and what that was started for."""
 
 
 class Cluster:
@@ -146,9 +147,11 @@ def _described() -> tuple[dict[str, str], list[str]]:
 def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:
     """One result, from a checker that stays for this thread's next submission."""
     wanted = (source.digest, profile, limits)
-    if getattr(_own, "wanted", None) != wanted:
-        if hasattr(_own, "worker"):
-            _own.worker.close()
-        number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000  # of its users
-        _own.worker, _own.wanted = Worker(number, source, profile, limits), wanted
-    return workers.one(_own.worker, job)
+    if getattr(_kept, "wanted", None) != wanted:
+        if hasattr(_kept, "worker"):
+            _kept.worker.close()
+        # A number for each thread of a machine, from which its user follows; identifiers of
+        # threads are addresses of which the last 12 bits (4096) are alike.
+        number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000
+        _kept.worker, _kept.wanted = Worker(number, source, profile, limits), wanted
+    return workers.grade_one(_kept.worker, job)

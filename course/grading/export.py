@@ -94,9 +94,32 @@ def check_grades(book: Gradebook, chapter: str) -> None:
         for notebook in find_assignment(book, chapter).notebooks
         for name, points in checks_of(notebook).items()
     }
-    learners = {submission.student_id for submission in book.assignment_submissions(chapter)}
-    found = (result for result in all_stored(root, chapter) if result.learner in learners)
-    agreement.check_results(chapter, found, checks)
+    entered = {
+        submission.student_id: {
+            grade.name: grade.auto_score
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+        }
+        for submission in book.assignment_submissions(chapter)
+    }
+    learners = {student.id for student in book.students}
+    results = [result for result in all_stored(root, chapter) if result.learner in learners]
+    agreement.check_results(
+        chapter, (result for result in results if result.learner in entered), checks
+    )
+    if missing := [
+        result.learner
+        for result in results
+        if any(
+            entered.get(result.learner, {}).get(exercise.cell) != exercise.report.score
+            for exercise in result.exercises
+        )
+    ]:
+        raise CourseError(
+            f"The gradebook lacks grades that were given: {', '.join(map(ascii, missing))}. It may "
+            f"be an older one, or another. course grade {chapter} enters them; a submission that "
+            "has left course/submitted/ has to be put back before. Nothing was written."
+        )
 
 
 class PlatformExport(ExportPlugin):

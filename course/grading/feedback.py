@@ -21,6 +21,9 @@ from nbgrader.api import Gradebook
 from traitlets import Bool
 from traitlets.config import Config
 
+from course.grading import agreement, class_report
+from course.grading.gradebook import checks_of
+from course.grading.result import Result, stored
 from course.notebook import exercise
 from course.notebook.limited import limited
 from course.shared import extras
@@ -70,8 +73,12 @@ class Heading(Preprocessor):
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The notebook, with titles, signs and places among nbgrader's marks."""
         names = resources["nbgrader"]
-        known = exercise.load(names["assignment"])
-        names["heading"] = _heading(names["db_url"], names["assignment"], names["student"])
+        chapter, learner = names["assignment"], names["student"]
+        known = exercise.load(chapter)
+        result = stored(Path(self.config.CourseDirectory.root), learner, chapter)
+        names["heading"] = _heading(names["db_url"], chapter, learner, result)
+        exercises = result.exercises if result else ()
+        statuses = {each.cell: class_report.status_of(each) for each in exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:
             marks = cell.metadata.get("nbgrader", {})
@@ -84,22 +91,33 @@ class Heading(Preprocessor):
                 answer = id
             if marks.get("grade") or marks.get("task"):
                 marks["answer"] = answer or id
-                marks["state"], marks["sign"] = _state(marks.get("score"), marks.get("points"))
+                status = _status(marks.get("score"), marks.get("points"), statuses.get(id))
+                marks["state"], marks["sign"] = _SIGNS[class_report.STATUSES.index(status)]
         return nb, resources
 
 
-def _state(score: float | None, possible: float | None) -> tuple[str, str]:
-    """How an answer is, as a class of the page's style and as a sign."""
+_SIGNS = (("good", "✓"), ("half", "◐"), ("bad", "✗"), ("open", "○"))
+"""A class of the page's style and a sign, for each of `class_report.STATUSES`."""
+
+
+def _status(score: float | None, possible: float | None, found: str | None) -> str:
+    """How an answer is: by its points, which a person may have changed; else as its check found."""
     if score is None or not possible:
-        return "open", "○"
-    if score >= possible:
-        return "good", "✓"
-    return ("half", "◐") if score > 0 else ("bad", "✗")
+        return found or class_report.NOT_STARTED
+    if score > 0:
+        return class_report.PASSED if score >= possible else class_report.PARTLY
+    return class_report.NOT_STARTED if found == class_report.NOT_STARTED else class_report.FAILED
 
 
-def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
-    """Whose submission it is, when it was handed in, and how late that is."""
+def _heading(db_url: str, chapter: str, learner: str, result: Result | None) -> dict[str, Any]:
+    """Whose submission it is, when it was handed in, and how late that is.
+
+    Raises CourseError if the result was graded by other points than the gradebook has now.
+    """
     with Gradebook(db_url) as book:
+        if result is not None:
+            (notebook,) = book.find_assignment(chapter).notebooks
+            agreement.check_results(chapter, [result], checks_of(notebook))
         found = book.find_submission(chapter, learner)
         student, timestamp, due = found.student, found.timestamp, found.duedate
         seconds = found.total_seconds_late

@@ -170,8 +170,6 @@ def _entries(folder: Folder) -> Iterator[os.DirEntry[str]]:
 
 
 TIMESTAMP, _UNREADABLE = "timestamp.txt", "timestamp.unreadable"
-MOST_OF_TIMESTAMP = 100
-"""Bytes."""
 _NOT_HANDED_IN = {TIMESTAMP, _UNREADABLE, "submission_secret.txt"}
 
 
@@ -262,7 +260,7 @@ def _moment(content: bytes) -> str | None:
     from nbgrader.utils import parse_utc  # nbgrader takes a second to import
 
     try:
-        text = content.decode("ascii").strip() if len(content) <= MOST_OF_TIMESTAMP else ""
+        text = content.decode("ascii").strip() if len(content) <= 100 else ""
         moment = parse_utc(datetime.fromisoformat(re.sub(r" (UTC|Z)$", "+00:00", text)))
         return moment.replace(tzinfo=UTC).isoformat() if moment == parse_utc(text) else None
     except (ValueError, OverflowError):  # the 30th of February

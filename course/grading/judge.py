@@ -31,7 +31,7 @@ from course.sandbox.profiles import versions
 from course.sandbox.wire import WireError
 from course.shared.settings import settings
 
-MOST_STILL = 4.0
+STALL_LIMIT_S = 4.0
 """Seconds of one submission in which this process neither worked nor waited for the learner's."""
 
 
@@ -48,7 +48,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     Where this machine is to blame that it cannot be graded its status is "ungraded".
     """
     begun = time.perf_counter()
-    was_busy, stopped_before = _busy(warm), warm.time_limits
+    busy_before, stopped_before = _busy(warm), warm.time_limits
     try:
         repaired = matching.repair(submission.content, source)
     except Refused as refusal:
@@ -63,9 +63,9 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
         warm.stop()  # what is wrong with it may be gone when it is started again
         return ungraded(source, submission, seed, str(fault))
     is_cut_short = warm.time_limits > stopped_before or runner.troubles
-    still = time.perf_counter() - begun - (_busy(warm) - was_busy)
-    if still > MOST_STILL and is_cut_short:
-        return ungraded(source, submission, seed, f"{_STOOD_STILL} {still:.0f} seconds")
+    stalled = time.perf_counter() - begun - (_busy(warm) - busy_before)
+    if stalled > STALL_LIMIT_S and is_cut_short:
+        return ungraded(source, submission, seed, f"{_STOOD_STILL} {stalled:.0f} seconds")
     return Result(
         **_common(source, submission, seed),
         profile=warm.profile,

@@ -24,7 +24,7 @@ from course.notebook.limited import limited
 from course.notebook.plain import Opaque, plain
 from course.notebook.quiet import NotAllowed
 from course.notebook.runner import Budget, Outcome, changed
-from course.sandbox.values import Decoder, Encoder, bytes_of, follow
+from course.sandbox.values import Decoder, Encoder, bytes_of, update_copy
 from course.sandbox.wire import Message, WireError
 from course.shared.errors import TimeLimit
 from tensorkit import errors as tk_errors
@@ -140,14 +140,14 @@ class Caller:
                 memory[:] = blocks[received]
                 blocks[received] = memory
         for here, there in encoder.moved:
-            follow(there, here)
+            update_copy(there, here)
         objects = encoder.objects
         inputs = [(objects[n], handle) for n, handle in reply["inputs"]]
         decoder = Decoder(blocks, lambda coded: self._remote_object(coded, inputs), objects)
         # in the order in which they were packed: numbers are given along the way
         value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
         for argument, state in zip(objects, reply["state"], strict=True):
-            _take_over(argument, state, decoder)
+            _apply_changes(argument, state, decoder)
         self.received += decoder.shown  # it is kept until all cases are looked at
         return value, _rebuilt(reply["error"]) if reply["ended"] == "raised" else None
 
@@ -340,7 +340,7 @@ def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> d
     return found
 
 
-def _take_over(argument: Any, state: Any, decoder: Decoder) -> None:
+def _apply_changes(argument: Any, state: Any, decoder: Decoder) -> None:
     """Do to an argument what the answer did to it; arrays share their memory already."""
     if state is None:
         return

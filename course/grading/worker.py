@@ -34,7 +34,7 @@ def main() -> None:
     try:
         source, profile, limits, number, core = connection.recv()
         if core is not None:
-            _stay(core)
+            _pin_to_core(core)
         with Warm(profile, limits, number=number) as warm:
             _, most = resource.getrlimit(resource.RLIMIT_DATA)  # `settle` takes it back
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))
@@ -62,7 +62,7 @@ def _graded(warm: Warm, source: Source, submission: Submission, seed: str) -> Re
         return judge.refused(source, submission, seed, sentence)
 
 
-def _stay(core: int) -> None:
+def _pin_to_core(core: int) -> None:
     """Keep this worker, and the learners' processes that it starts, on one core.
 
     They take turns; across two cores each turn would wait until the other one has woken up.

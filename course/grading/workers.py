@@ -68,7 +68,7 @@ def results(
             worker.close()
 
 
-def one(worker: Worker, job: Job) -> Result:
+def grade_one(worker: Worker, job: Job) -> Result:
     """The result of one job, from a worker that is kept."""
     return next(_graded([worker], iter([job])))
 

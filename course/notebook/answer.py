@@ -37,6 +37,8 @@ class Answer:
     note: str = ""
     """What a learner should know although the answer was checked."""
     source: str | None = None
+    mistake: str = ""
+    """Which exception kept it from running; empty if none did."""
 
 
 def find(
@@ -52,7 +54,9 @@ def find(
     name = exercise.name
     about = [run for run in runs if run.is_about(exercise.id, name)]
     if name not in namespace:
-        return Answer("missing", sentence=_why_missing(exercise, about, runs))
+        error = about[-1].error if about else None
+        mistake = "" if error in (None, UNKNOWN) else f"does not run: {error}"
+        return Answer("missing", sentence=_why_missing(exercise, about, runs), mistake=mistake)
     value = namespace[name]
     # the last run about it, unless the cell that runs now has just made the answer itself
     is_made_now = is_of_this_cell(name, value)
@@ -103,7 +107,8 @@ def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run])
             return ""
         return (
             f"`{exercise.name}` is defined twice: in its answer cell, and after that in "
-            f"{last.place}. The later one was checked. Keep one of them, in the answer cell."
+            f"{last.place or 'another cell'}. The later one was checked. Keep one of them, in the "
+            "answer cell."
         )
     return (
         "This answer stands in another cell. Move it into the answer cell, so that it is the one "
@@ -124,12 +129,12 @@ def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], answer: Any)
         value = namespace.get(name, print)
         if isinstance(value, ModuleType) or callable(value):
             continue
-        places = [run.place for run in runs if name in run.bound]
+        place = next((run.place for run in reversed(runs) if name in run.bound), "")
         again = "run the cell with the imports again"
         if name not in ("tk", "np"):
             again = f"run `del {name}` in a new cell"
         return (
-            f"`{name}` is no longer what it was: {places[-1] if places else 'a cell'} gave it "
+            f"`{name}` is no longer what it was: {place or 'a cell'} gave it "
             f"another value. Use another name there, then {again}."
         )
     return ""
@@ -144,7 +149,8 @@ def _stopped(run: Run) -> str:
         mend = "`input()` asks a person: write the value in its place and run the cell again."
     elif overwritten:
         mend = f"It gives `{overwritten[0]}` another value. Use another name for that."
-    return f"Your edit in {run.place} did not run ({what}). {mend}"
+    where = f" in {run.place}" if run.place else ""
+    return f"Your edit{where} did not run ({what}). {mend}"
 
 
 def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str:
@@ -159,7 +165,7 @@ def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) 
         )
     if about and about[-1].error is None:
         return (
-            f"`{name}` was defined in {about[-1].place} and is gone now (`del`?). "
+            f"`{name}` was defined in {about[-1].place or 'a cell'} and is gone now (`del`?). "
             f"Run that cell again."
         )
     return (

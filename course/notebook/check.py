@@ -603,6 +603,7 @@ def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
         report = _without_rows(exercise, "not started", text)
     else:
         report = _without_rows(exercise, found.state, found.sentence)
+        report = replace(report, mistake=found.mistake)
     return replace(report, code=exercise.released_source if exercise.learner else "")
 
 

@@ -22,7 +22,8 @@ LONGEST = 20_000
 class Run:
     """One execution of one cell: the number in its brackets, its text, how it ended."""
 
-    number: int
+    number: int | None
+    """None where it is graded: the learner's brackets held another."""
     source: str
     cell_id: str | None
     error: str | None
@@ -76,8 +77,9 @@ class Run:
 
     @property
     def place(self) -> str:
-        """Where the learner finds it: `cell [7]`; elsewhere the numbers are not theirs."""
-        return "the cell" if os.environ.get("NBGRADER_EXECUTION") else f"cell [{self.number}]"
+        """Where the learner finds it: `cell [7]`; empty where the numbers are not theirs."""
+        is_theirs = self.number is not None and not os.environ.get("NBGRADER_EXECUTION")
+        return f"cell [{self.number}]" if is_theirs else ""
 
 
 _runs: list[Run] = []

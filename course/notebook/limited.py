@@ -51,9 +51,9 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
 
     def ring(number: int, frame: FrameType | None) -> None:
         if not over:
-            _wind(_again())
-        is_told = frame is not None and frame.f_code is ignored.__code__
-        if _is_inside(frame) and not is_told:
+            _start_alarm(_again())
+        is_in_hook = frame is not None and frame.f_code is ignored.__code__
+        if _is_inside(frame) and not is_in_hook:
             raise TimeLimit
 
     def ignored(what: sys.UnraisableHookArgs) -> None:
@@ -64,19 +64,19 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
     outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called
     before = signal.signal(signal.SIGALRM, ring)
     sys.unraisablehook = ignored
-    _wind(max(seconds, 0.001))
+    _start_alarm(max(seconds, 0.001))
     try:
         _inside(run)
     finally:
-        over = True  # first, so that a late ring does not wind the clock up again
+        over = True  # first, so that a late ring does not start the alarm again
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         sys.unraisablehook = told
         if outer:
-            _wind(max(outer - (time.monotonic() - begun), 0.001))
+            _start_alarm(max(outer - (time.monotonic() - begun), 0.001))
 
 
-def _wind(seconds: float) -> None:
+def _start_alarm(seconds: float) -> None:
     """Let the alarm ring after `seconds`, and go on: the first ring may find no stack left."""
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.01)
 

@@ -17,9 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from course.notebook import chapter_folder
+from course.notebook import built_notebook, chapter_folder
 from course.shared import paths
-from course.shared.errors import CourseError
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
 """Of a notebook; of its cells; characters of one cell."""
@@ -71,7 +70,7 @@ def source_of(root: Path, chapter: str) -> Source:
     built = [
         paths.notebook_in(file, chapter) for file in (paths.notebooks(root), paths.solutions(root))
     ]
-    released, solved = (read_built(file, chapter) for file in built)
+    released, solved = (built_notebook.read(file, chapter) for file in built)
     folder = built[0].parent
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -79,24 +78,6 @@ def source_of(root: Path, chapter: str) -> Source:
         if path.is_file() and path.suffix != ".ipynb" and ".ipynb_checkpoints" not in path.parts
     }
     return Source(chapter, released, solved, files)
-
-
-def read_built(file: Path, chapter: str) -> dict[str, Any]:
-    """A notebook that `course build` wrote. Raises CourseError for a file that is none."""
-    try:
-        notebook: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        parts: list[tuple[Any, Any]] = [(notebook["metadata"], dict)]
-        for cell in notebook["cells"]:
-            cell["source"] = _joined(cell["source"])
-            points = cell["metadata"].get("nbgrader", {}).get("points")
-            parts += [(cell["id"], str), (cell["cell_type"], str), (points, int | float | None)]
-        if not all(isinstance(part, kind) for part, kind in parts):
-            raise ValueError
-        return notebook
-    except OSError:
-        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise CourseError(f"{file} is damaged: course build {chapter}.") from None
 
 
 def too_large(size: int) -> str:
@@ -128,23 +109,22 @@ def repair(content: bytes, source: Source) -> Repaired:
     by_id = source.by_id
     marked = {id: cell for cell in released_cells if (id := grade_id(cell)) is not None}
     placed: dict[str, Cell] = {}  # by the id of the released cell
-    after: dict[str | None, list[Cell]] = {}  # the learner's own cells, by the one before
-    last: str | None = None
-    for cell, found in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
-        known = found
+    numbers = {id: number for number, id in enumerate(by_id, 1)}
+    own: list[tuple[int, Cell]] = []  # the learner's own cells, with the number of the one before
+    last = 0
+    for cell, known in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
         if known is not None and known["id"] in placed:
             known = _of_two(placed, known, cell, notes)
         if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
             continue  # it installs the course where a chapter was opened as a hosted copy
         if known is None:
-            after.setdefault(last, []).append({**cell, "id": "", "metadata": {}})
+            own.append((last, _own(cell)))
         else:
             placed.setdefault(known["id"], cell)
-            last = known["id"]
-    _take_own_answers(released_cells, placed, after, notes)
-    cells = list(after.get(None, []))
-    order = list(by_id)
-    positions = [order.index(id) for id in placed]
+            last = numbers[known["id"]]
+    _take_own_answers(released_cells, placed, own, notes)
+    cells = [cell for place, cell in own if place == 0]
+    positions = [numbers[id] for id in placed]
     if positions != sorted(positions):
         notes.append("Cells had been moved; they stand in their order again.")
     for released in released_cells:
@@ -155,7 +135,7 @@ def repair(content: bytes, source: Source) -> Repaired:
                 "The first cell, with the imports, was not there; it is as it was released."
             )
         cells += _mended(released, placed.get(released["id"]), notes)
-        cells += after.get(released["id"], [])
+        cells += [cell for place, cell in own if place == numbers[released["id"]]]
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
     return Repaired(cells, tuple(_together(notes)))
@@ -195,7 +175,7 @@ def named(cell: Cell) -> str:
     """A cell as a sentence names it: by its exercise, or by how it begins."""
     name = grade_id(cell)
     if name is None:
-        name = repr(next(iter(cell["source"].strip().splitlines()), "").strip()[:40])
+        name = repr(cell["source"].strip().partition("\n")[0].strip()[:40])
     return f"The cell {name}"
 
 
@@ -290,8 +270,8 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
     """A second cell with the same id: the one with an answer in it counts, the later of two."""
     name = grade_id(known) or known["id"]
     first = placed[known["id"]]
-    gives_way = is_untouched(first, known) or first["id"] != known["id"]
-    if is_answer(known) and not is_untouched(cell, known) and gives_way:
+    counts_first = first["id"] == known["id"] and not is_untouched(first, known)
+    if is_answer(known) and not is_untouched(cell, known) and not counts_first:
         placed[known["id"]] = cell
     notes.append(f"The cell {name} was there more than once; one of them counts.")
     return None
@@ -300,26 +280,33 @@ def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) 
 def _take_own_answers(
     released_cells: list[Cell],
     placed: dict[str, Cell],
-    after: dict[str | None, list[Cell]],
+    own: list[tuple[int, Cell]],
     notes: list[str],
 ) -> None:
     """Take an answer out of a cell of the learner's own, where the answer cell is as released.
 
-    In the learner's notebook the last definition counts, wherever it stands: so it does here.
+    In the learner's notebook the last definition counts, wherever it stands: so it does here. It
+    may use what the learner's own cells before it define: those from below the answer cell run in
+    front of it. All but earlier versions of the answer run where they stand, too: they may need
+    what the cells between define.
     """
-    own = [cell for cells in after.values() for cell in cells if cell["cell_type"] == "code"]
+    code = [(place, cell) for place, cell in own if cell["cell_type"] == "code"]
     taken: list[Cell] = []
-    for released in released_cells:
+    for number, released in enumerate(released_cells, 1):
         answer = placed.get(released["id"])
-        if is_answer(released) and answer is not None and is_untouched(answer, released):
-            found = [cell for cell in own if defines(cell, released)]
-            if found:
-                placed[released["id"]] = found[-1]
-                taken.append(found[-1])
-                name = grade_id(released)
-                notes.append(f"The cell {name} was as released; the answer in another cell counts.")
-    for cells in after.values():
-        cells[:] = [cell for cell in cells if not any(cell is each for each in taken)]
+        is_open = answer is not None and is_answer(released) and is_untouched(answer, released)
+        found = [at for at, (_, cell) in enumerate(code) if is_open and defines(cell, released)]
+        if found:
+            before, (_, answer) = code[: found[-1]], code[found[-1]]
+            placed[released["id"]] = answer
+            below = [cell for place, cell in before if place >= number]
+            own += [(number - 1, _own(cell)) for cell in below]
+            taken += [answer, *(cell for cell in below if defines(cell, released))]
+            moved = [*before, (number, answer)]
+            code[: len(moved)] = [(min(place, number - 1), cell) for place, cell in moved]
+            name = grade_id(released)
+            notes.append(f"The cell {name} was as released; the answer in another cell counts.")
+    own[:] = [each for each in own if not any(each[1] is cell for cell in taken)]
 
 
 def is_untouched(answer: Cell, released: Cell) -> bool:
@@ -337,6 +324,10 @@ def _definition(released: str) -> re.Pattern[str]:
     """What a line begins with that defines a name of this answer cell."""
     names = "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # which is no name
     return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
+
+
+def _own(cell: Cell) -> Cell:
+    return {**cell, "id": "", "metadata": {}}
 
 
 def _found(

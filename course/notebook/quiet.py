@@ -89,12 +89,12 @@ def _mute_descriptors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused(names: tuple[str, ...]) -> Iterator[None]:
-    """While it runs, the functions called `names`, as `home_of` reads them, refuse to work.
+    """While it runs, the functions called `names`, as `owner_and_name` reads them, refuse to work.
 
     So they do under every other name, in every list or default that holds them: it is their code
     that is exchanged. And so does `input`: a person would be asked in the middle of a check.
     """
-    functions = [getattr(home, attribute) for home, attribute in map(home_of, names)]
+    functions = [getattr(home, attribute) for home, attribute in map(owner_and_name, names)]
     codes = [function.__code__ for function in functions]
     asks, builtins.input = builtins.input, _asked
     try:
@@ -107,7 +107,7 @@ def refused(names: tuple[str, ...]) -> Iterator[None]:
         builtins.input = asks
 
 
-def home_of(name: str) -> tuple[Any, str]:
+def owner_and_name(name: str) -> tuple[Any, str]:
     """Where a function lives, and its name there: "linspace" and "Tensor.stride" in tensorkit,
     "course.engine.result" in a module of the course.
     """

@@ -52,7 +52,7 @@ class Report:
     message: str = ""
     """The sentence above the table: what is there to do, or the mistake that was recognised."""
     mistake: str = ""
-    """Name of the usual mistake that was recognised."""
+    """Name of the usual mistake that was recognised, or the exception that kept it from running."""
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = field(default=())
     code: str = ""
@@ -79,7 +79,7 @@ class Report:
         points = f"{self.score:g} of {self.possible:g} {noun}" if self.possible else ""
         words = {
             "not started": "not started",
-            "missing": "nothing to check",
+            "missing": "does not run" if self.mistake else "nothing to check",
             "unfit": "nothing to check",
             "unknown": "nothing to check",
             "stopped": "stopped",

@@ -31,7 +31,7 @@ from course.notebook.limited import limited
 from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
 from course.notebook.state import random_state, restored, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
-from course.sandbox.values import Decoder, Encoder, address, follow
+from course.sandbox.values import Decoder, Encoder, address, update_copy
 from course.sandbox.wire import Closed, Message, Wire
 from course.shared.errors import TimeLimit
 
@@ -152,7 +152,7 @@ class Learner:
         reply["inputs"] = [[n, self._keep(argument)] for n, argument in needed]
         for here, there in decoder.moved:  # a kernel may have written to it
             with contextlib.suppress(RuntimeError):  # where several elements share memory
-                follow(here, there)
+                update_copy(here, there)
         for block, content in zip(blocks, before, strict=True):
             if block.tobytes() != content:  # written into: the checker does the same
                 encoder.share(block)

@@ -1,7 +1,7 @@
 """The sandbox made of namespaces: a root of its own, no network, no other processes.
 
-`settle` makes the root of the warm process, in which only the wanted files exist; `leave` takes one
-submission's process out of that, into fresh namespaces with a fresh root.
+`make_root` makes the root of the warm process, in which only the wanted files exist; `fork_inside`
+takes one submission's process out of that, into fresh namespaces with a fresh root.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from course.sandbox import linux
 EVERY = linux.NEW_NS | linux.NEW_USER | linux.NEW_OTHERS
 HOME = "/learner"
 """The only folder that can be written inside; /tmp may hold the environment."""
-_INSIDE = 1000
+UID_INSIDE = 1000
 """The user and group as a learner's process sees them."""
 
 
-def settle(readable: Iterable[str], folder: str, uid: int) -> None:
+def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
     """Give this process a root with `readable` alone, at their own paths, and drop its rights.
 
     folder: an empty one. uid: the user to become; asked for only where this one is root.
@@ -52,22 +52,22 @@ def settle(readable: Iterable[str], folder: str, uid: int) -> None:
 
 
 def try_out() -> None:
-    """In a process that ends then: what `leave` asks of the kernel.
+    """In a process that ends then: what `fork_inside` asks of the kernel.
 
     Raises OSError where it refuses: some allow new namespaces, and nothing to be done in them.
     """
     linux.prctl(linux.DUMPABLE, 1)
-    _unshare(EVERY, _INSIDE, _INSIDE)
+    _unshare(EVERY, UID_INSIDE, UID_INSIDE)
     linux.keep_mounts_private()
     linux.tmpfs("/", "size=1m")
 
 
-def leave(size: int) -> int | None:
+def fork_inside(size: int) -> int | None:
     """Fork into new namespaces: None in the child, for its parent the child's process number.
 
     size: bytes that the child may write, in HOME.
     """
-    _unshare(EVERY, _INSIDE, _INSIDE)
+    _unshare(EVERY, UID_INSIDE, UID_INSIDE)
     child = os.fork()
     if child:
         return child

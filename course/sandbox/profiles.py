@@ -25,6 +25,8 @@ from course.sandbox import landlock, linux, namespaces, seccomp
 NAMESPACES, LANDLOCK, UNSAFE = "namespaces+seccomp", "landlock+seccomp", "unsafe"
 SAFE = (NAMESPACES, LANDLOCK)
 """The strongest first."""
+CAP_DAC_READ_SEARCH = 1 << 2
+"""The right to read any file, whatever its mode says."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class View:
 def settle(view: View) -> None:
     """Prepare the warm process; it keeps what it needs to send processes into the sandbox."""
     if view.profile == NAMESPACES:
-        namespaces.settle(view.readable, view.folder, view.uid)
+        namespaces.make_root(view.readable, view.folder, view.uid)
     elif view.profile == LANDLOCK:
         _become(view)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -81,11 +83,10 @@ def _become(view: View) -> None:
     if os.getuid() != 0:
         linux.drop_capabilities()
         return
-    read_anything = 1 << 2  # CAP_DAC_READ_SEARCH
     os.chown(view.folder, view.uid, view.uid)
     linux.prctl(linux.KEEPCAPS, 1)
     linux.become(view.uid)
-    linux.set_capabilities(read_anything)
+    linux.set_capabilities(CAP_DAC_READ_SEARCH)
 
 
 def enter(view: View, home: str) -> int | None:
@@ -94,7 +95,7 @@ def enter(view: View, home: str) -> int | None:
     home: its only writable folder, which becomes the current one; in namespaces it has another.
     """
     if view.profile == NAMESPACES:
-        child = namespaces.leave(view.limits.written)
+        child = namespaces.fork_inside(view.limits.written)
         if child is not None:
             return child
         home = namespaces.HOME
@@ -103,7 +104,7 @@ def enter(view: View, home: str) -> int | None:
     if view.profile == LANDLOCK:
         devices = [name for name in linux.DEVICES if Path(name).exists()]
         landlock.restrict([*view.readable, *devices[1:]], [home, *devices[:1]])
-        linux.drop_capabilities(1 << 2 if os.getuid() == view.uid else 0)
+        linux.drop_capabilities(CAP_DAC_READ_SEARCH if os.getuid() == view.uid else 0)
     linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
     if view.profile != UNSAFE:
         seccomp.restrict()  # from now on it cannot be taken back

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 __all__ = ["check", "hint", "progress", "solution", "transplant"]
 
 
-class Later:
+class Placeholder:
     """Stands where a notebook shows a check, a hint, a solution or its progress."""
 
     def __init__(self, text: str) -> None:
@@ -22,24 +22,24 @@ class Later:
         return 0.0
 
 
-def check(*_: object, **__: object) -> Later:
+def check(*_: object, **__: object) -> Placeholder:
     """The check runs apart from this process."""
-    return Later("Checked apart from this cell.")
+    return Placeholder("Checked apart from this cell.")
 
 
-def hint(*_: object, **__: object) -> Later:
-    return Later("Hints open in your own notebook.")
+def hint(*_: object, **__: object) -> Placeholder:
+    return Placeholder("Hints open in your own notebook.")
 
 
-def solution(*_: object, **__: object) -> Later:
-    return Later("Solutions open in your own notebook.")
+def solution(*_: object, **__: object) -> Placeholder:
+    return Placeholder("Solutions open in your own notebook.")
 
 
-def progress(*_: object, **__: object) -> Later:
-    return Later("Your points stand below each exercise.")
+def progress(*_: object, **__: object) -> Placeholder:
+    return Placeholder("Your points stand below each exercise.")
 
 
 @contextmanager
-def transplant(*_: object, **__: object) -> Iterator[Later]:
+def transplant(*_: object, **__: object) -> Iterator[Placeholder]:
     """The library keeps its own functions here: what a picture shows is not graded."""
-    yield Later("Tried out in your own notebook.")
+    yield Placeholder("Tried out in your own notebook.")

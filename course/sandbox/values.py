@@ -370,7 +370,7 @@ class Decoder:
         return tensor
 
 
-def follow(into: tk.Tensor, tensor: tk.Tensor) -> None:
+def update_copy(into: tk.Tensor, tensor: tk.Tensor) -> None:
     """Write what a tensor holds now into its copy on the other device, if it has changed."""
     now = tensor.detach().cpu()
     if not np.array_equal(now.numpy(), into.detach().cpu().numpy()):

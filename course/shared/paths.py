@@ -56,8 +56,8 @@ def course_root() -> Path:
 
 
 @cache
-def tell_of_another(root: Path) -> None:
-    """Say once if one stands in another course than this, which commands would change unseen."""
+def tell_of_another(root: Path) -> bool:
+    """Whether one stands in another course than this; says so once, before a command runs."""
     here = Path.cwd()
     found = (
         folder
@@ -65,12 +65,13 @@ def tell_of_another(root: Path) -> None:
         if _is_course(folder) and solutions(folder).is_dir()
     )
     if "COURSE_ROOT" in os.environ or (other := next(found, root)).resolve() == root.resolve():
-        return
+        return False
     print(
         f"course: This works in {root}, from where it was installed, not in {other}, where you "
         f"are. For that one: export COURSE_ROOT={shlex.quote(str(other))}",
         file=sys.stderr,
     )
+    return True
 
 
 def solutions(root: Path) -> Path:

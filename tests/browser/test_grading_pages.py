@@ -29,7 +29,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         patch.setenv("COURSE_ROOT", str(ROOT))
         rehearse(CHAPTER, folder)
         patch.setenv("COURSE_ROOT", str(folder / "class"))
-        report = class_files.write(folder / "class", CHAPTER)
+        report, _ = class_files.write(folder / "class", CHAPTER)
     feedback = folder / "class" / "course" / "feedback" / "troubled" / CHAPTER
     return [report, feedback / f"{CHAPTER}.html"]
 

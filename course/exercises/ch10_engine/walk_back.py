@@ -10,7 +10,15 @@ from course.notebook.exercise import Case, Draw, exercise
 
 
 def _walk(self, gradient, join=None, into=None, wanted=None, fits=None, check=True, pick=max):
-    """The walk with one step exchanged."""
+    """The walk with one step exchanged, which is how the usual mistakes differ from the answer.
+
+    join: makes one gradient of two that reach the same tensor; by default their sum.
+    into: writes what reached a leaf; by default adds to its `grad`.
+    wanted: if given, walks into tensors that require no gradient too.
+    fits: if given, leaves gradients in the shape of the result, not summed to the input's.
+    check: whether saved tensors are checked for changes in place.
+    pick: chooses the next tensor of those that a gradient has reached; by default the newest.
+    """
     arrived = {self: gradient}
     while arrived:
         tensor = pick(arrived, key=lambda each: each.number)

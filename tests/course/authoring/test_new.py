@@ -53,9 +53,26 @@ def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
     for sentence in (
         "first-shape: it has 0 hints; two are needed",
         "first-shape: it has 0 usual mistakes; three are needed",
-        "first-shape: 1 of its 2 cases have drawn numbers",
+        "first-shape: 1 of its 3 cases have drawn numbers",
+        f"{CHAPTER}: 0 points in all; a shipped chapter has 20.",
     ):
         assert sentence in built.stdout
+    assert "edge case" not in built.stdout
+
+
+@pytest.mark.rest
+def test_an_error_of_a_definition_is_told_with_its_line(checkout: Path) -> None:
+    for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "77")):
+        course(checkout, "new", *arguments)
+    module = checkout / "course" / "exercises" / f"ch{CHAPTER}.py"
+    lines = module.read_text("utf-8").splitlines()
+    at = next(n for n, line in enumerate(lines, 1) if "two numbers" in line)
+    lines[at - 1] = '        yield case(not_defined(2), label="two numbers")'
+    module.write_text("\n".join(lines), encoding="utf-8")
+    said = course(checkout, "build", CHAPTER).stderr
+    assert "name 'not_defined' is not defined" in said
+    assert f"ch{CHAPTER}.py, line {at})" in said
+    assert "Restart the kernel" not in said
 
 
 def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: Path) -> None:

@@ -11,7 +11,7 @@ from shipped import SHIPPED
 
 import tensorkit
 from course.authoring.text import TextCell, read
-from course.notebook.exercise import EDGES, Draw, Prediction, chapters, load
+from course.notebook.exercise import chapters, load
 from tensorkit.nn import functional
 
 SOLUTIONS = Path(__file__).parents[3] / "solutions"
@@ -130,20 +130,6 @@ def test_no_code_is_wider_than_a_cell_of_jupyterlab(chapter):
         code += [exercise.released_source, exercise.solution_source]
         code += re.findall(r"```python\n(.*?)```", exercise.statement, re.DOTALL)
     assert [line for text in code for line in text.splitlines() if len(line) > 88] == []
-
-
-WITHOUT_AN_EDGE = {"sine-slope", "largest-batch", "break-even"}
-"""Exercises on Python numbers only, which are neither empty nor of any dtype or layout."""
-
-
-@pytest.mark.parametrize("chapter", SHIPPED)
-def test_edge_cases_are_marked(chapter):
-    for exercise in load(chapter).values():
-        labels = [each.label for each in exercise.cases(Draw(0))]
-        marked = any(edge in label for edge in [*EDGES, "(negative dims)"] for label in labels)
-        assert marked or isinstance(exercise, Prediction) or exercise.id in WITHOUT_AN_EDGE, (
-            f"{exercise.id} has no case whose label ends with one of its edges, such as '(empty)'"
-        )
 
 
 @pytest.mark.parametrize("chapter", SHIPPED)

@@ -9,6 +9,7 @@ import pytest
 import sample
 from shipped import SHIPPED
 
+import tensorkit as tk
 from course.authoring.audit import faults
 from course.exercises.ch10_engine.part import Part
 from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
@@ -220,9 +221,14 @@ def narrow(self: Exercise, draw: Draw) -> Iterator[Case]:
     yield from (case(draw.integer(4, 5), label=f"case {n}") for n in range(12))
 
 
+def on_tensors(self: Exercise, draw: Draw) -> Iterator[Case]:
+    yield from (case(tk.ones(draw.integer(2, 9)), label=f"case {n}") for n in range(3))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"cases": on_tensors}, "no label of its cases marks an edge case"),
         ({"cases": narrow}, "twenty draws have each a number of the notebook's"),
         ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
         ({"hints": ("One.",)}, "it has 1 hint;"),

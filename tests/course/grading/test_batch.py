@@ -359,6 +359,21 @@ def test_ctrl_c_is_told_what_is_kept(
 
 
 @pytest.mark.rest
+def test_whose_feedback_is_older_than_the_grade_is_named(
+    school: School, half: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, moment in (("ann", 0), ("bob", time.time() + 1000)):
+        school.submit(name, half)
+        page = school.root / "course" / "feedback" / name / CHAPTER / f"{CHAPTER}.html"
+        page.parent.mkdir(parents=True)
+        page.touch()
+        os.utime(page, (moment, moment))
+    commands.app(["grade", CHAPTER], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert f"the grade of ann: nbgrader generate_feedback {CHAPTER} --force" in said
+
+
+@pytest.mark.rest
 def test_whom_the_gradebook_did_not_know_is_named(
     school: School, half: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:

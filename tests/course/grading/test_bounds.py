@@ -70,7 +70,7 @@ def grade(grader: Worker, notebook: Notebook) -> Result:
     """The result of a submission, which took no more than one may."""
     begun = time.monotonic()
     content = json.dumps(notebook).encode()
-    result = workers.one(grader, Job(Submission("ada", CHAPTER, content), "seed"))
+    result = workers.grade_one(grader, Job(Submission("ada", CHAPTER, content), "seed"))
     assert time.monotonic() - begun < SECONDS
     assert grader._process is not None
     status = Path(f"/proc/{grader._process.pid}/status").read_text(encoding="ascii")

@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, Class, School, cell_of
+from classroom import CHAPTER, LIMITS, Class, School, cell_of, put_first
 
 from course.authoring.release import nbgrader_config
-from course.grading import batch
+from course.cli import commands
+from course.grading import batch, class_report, result
 from course.grading.comments import comment
+from course.notebook import exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError
@@ -23,13 +25,20 @@ pytestmark = [
 
 @pytest.fixture
 def graded(school: School, source: Source) -> School:
-    """Ada and bob give 0, cem gives the picture as it is, dan is right."""
+    """Ada and bob give 0, cem gives the picture as it is, dan is right; eve and fay forgot a colon.
+
+    Fay has a cell of her own above.
+    """
     klass = Class(None, source)  # type: ignore[arg-type]
     for name, value in (("ada", "0"), ("bob", "0"), ("cem", "pixels[0]")):
         notebook = klass.honest()
         cell_of(notebook, "pixels")["source"] = f"def to_unit_range(*pixels):\n    return {value}"
         school.submit(name, json.dumps(notebook).encode())
     school.submit("dan", json.dumps(klass.honest()).encode())
+    notebook = klass.honest()
+    cell_of(notebook, "pixels")["source"] = "def to_unit_range(*pixels)\n    return 0"
+    school.submit("eve", json.dumps(notebook).encode())
+    school.submit("fay", json.dumps(put_first(notebook, "print(1)")).encode())
     batch.grade(school.root, CHAPTER, workers=1, limits=LIMITS)
     return school
 
@@ -46,6 +55,27 @@ def comments(school: School) -> dict[str, str]:
             for name in ("ada", "bob", "cem", "dan")
         }
     return {name: text for name, text in found.items() if text}
+
+
+def test_the_same_error_is_one_reason_whatever_cells_stand_above(graded: School) -> None:
+    assert write(graded, "eve", "A colon.") == (["eve", "fay"], [])
+    found = class_report.ClassReport(CHAPTER, result.all_stored(graded.root, CHAPTER)).exercises
+    reasons = {kind.reason for each in found if each.id == "pixels" for kind in each.wrong}
+    assert "does not run: SyntaxError" in reasons
+
+
+@pytest.mark.rest
+def test_the_commands_say_who_needs_help_what_is_hardest_and_where_the_grades_are(
+    graded: School, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with graded.gradebook() as book:
+        book.add_student("gil")
+    commands.app(["report", CHAPTER], standalone_mode=False)
+    said = capsys.readouterr().out
+    title = exercise.load()["pixels"].title
+    assert f"Need help: 0. Handed nothing in: 1.\nMost points were lost in: {title}\n" in said
+    commands.app(["export", CHAPTER, "--to", "csv"], standalone_mode=False)
+    assert capsys.readouterr().out == f"{graded.root}/course/{CHAPTER}-grades.csv\n"
 
 
 @pytest.mark.rest

@@ -163,6 +163,20 @@ def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) ->
     assert only.startswith(f"look      The cell {ID} and a cell of your own both have an answer.")
 
 
+def test_different_answers_in_own_cells_are_worth_a_look(
+    klass: Class, source: Source, tmp_path: Path
+) -> None:
+    notebook = klass.honest()
+    answer = cell_of(notebook, ID)
+    mine = {"cell_type": "code", "source": answer["source"], "metadata": {}}
+    answer["source"] = source.by_id[ID]["source"]
+    notebook["cells"] += [{**mine, "source": mine["source"] + "# try", "id": "first"}]
+    notebook["cells"] += [{**mine, "id": "second"}]
+    look, repaired = said(tmp_path, notebook)
+    assert look.startswith(f"look      Cells of your own have different answers to {ID}. The last")
+    assert "the answer in another cell counts" in repaired
+
+
 def test_a_notebook_that_names_no_release_is_not_called_an_older_one(
     klass: Class, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from classroom import CHAPTER, LIMITS, PIXELS, School
 from nbgrader.api import Gradebook
 
 from course.authoring.release import nbgrader_config
-from course.grading import batch, export, judge
+from course.grading import batch, export, intake, judge
 from course.grading.intake import Submission
 from course.grading.result import result_file
 from course.notebook.matching import Source
@@ -178,6 +178,45 @@ def test_what_is_handed_in_and_not_graded_is_no_zero(graded: School, learner: st
     with pytest.raises(CourseError, match=f"not graded: '{learner}'.*Nothing was written"):
         export.export(graded.root, CHAPTER, "csv", file, config=nbgrader_config(own=True))
     assert not file.exists()
+
+
+@pytest.mark.parametrize("learner", ["ada", "cem"])
+def test_a_gradebook_without_the_points_of_a_result_is_not_exported(
+    write: Write, graded: School, source: Source, learner: str
+) -> None:
+    # an older gradebook was restored: ada has other points there, cem has none
+    result = judge.refused(source, Submission(learner, CHAPTER, b""), "", "")
+    file = result_file(graded.root, learner, CHAPTER)
+    file.parent.mkdir(parents=True)
+    file.write_text(result.to_json(), encoding="utf-8")
+    with pytest.raises(CourseError, match=f"lacks grades that were given: '{learner}'"):
+        write("csv")
+    assert not (graded.root / "grades.csv").exists()
+
+
+def test_a_submission_collected_again_later_is_not_exported_with_its_old_penalty(
+    write: Write, graded: School, source: Source
+) -> None:
+    graded.submit("ada", b"{}")
+    folder = graded.root / "course" / "submitted" / "ada" / CHAPTER
+    collected = intake.read(folder, "ada", CHAPTER)
+    result = judge.refused(source, collected, "", "")
+    file = result_file(graded.root, "ada", CHAPTER)
+    file.parent.mkdir(parents=True)
+    file.write_text(result.to_json(), encoding="utf-8")
+    assert batch.not_graded(graded.root, CHAPTER) == []
+    (folder / intake.TIMESTAMP).write_text("2027-03-09 10:00:00 UTC", encoding="utf-8")
+    with pytest.raises(CourseError, match="not graded: 'ada'"):
+        write("csv")
+
+
+def test_a_notebook_in_the_wrong_place_is_no_zero(write: Write, graded: School) -> None:
+    misplaced = graded.root / "course" / "submitted" / "cem" / CHAPTER
+    misplaced.parent.mkdir(parents=True)
+    misplaced.write_text("{}", encoding="utf-8")
+    with pytest.raises(CourseError, match=f"not graded: 'cem/{CHAPTER}'"):
+        write("csv")
+    assert f"'cem/{CHAPTER}' is not graded" in " ".join(batch.left_out(graded.root, CHAPTER))
 
 
 @pytest.mark.parametrize("exporter", [(), ("--exporter=course.grading.export.CanvasExport",)])

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from classroom import CHAPTER, Class, School, cell_of
+from nbgrader.converters.base import NbGraderException
+from traitlets.config import Config
 
 from course.grading.batch import grade
 from course.grading.feedback import with_mathml
@@ -54,11 +56,8 @@ def test_a_formula_brings_no_tag_and_no_attribute_of_its_own(latex: str) -> None
 
 
 @pytest.fixture
-def page(school: School, klass_once: Class) -> str:
-    """The feedback of a learner who wrote a formula, a script and one wrong answer."""
-    from nbgrader.converters import GenerateFeedback
-    from nbgrader.coursedir import CourseDirectory
-
+def graded(school: School, klass_once: Class) -> Config:
+    """The configuration of a class with a learner who wrote a formula, a script and a mistake."""
     from course.authoring.release import nbgrader_config
 
     notebook = klass_once.honest()
@@ -82,9 +81,34 @@ def page(school: School, klass_once: Class) -> str:
     with school.gradebook() as book:
         book.find_comment(other, CHAPTER, CHAPTER, "ada").manual_comment = "See $a^2$."
         book.db.commit()
+    return config
+
+
+def _feedback(config: Config) -> Path:
+    """Run `nbgrader generate_feedback` and give the learner's page."""
+    from nbgrader.converters import GenerateFeedback
+    from nbgrader.coursedir import CourseDirectory
+
     GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
-    file = Path(school.root, "course", "feedback", "ada", CHAPTER, f"{CHAPTER}.html")
-    return file.read_text(encoding="utf-8")
+    folder = Path(config.CourseDirectory.root, "course", "feedback", "ada", CHAPTER)
+    return folder / f"{CHAPTER}.html"
+
+
+@pytest.fixture
+def page(graded: Config) -> str:
+    """The learner's feedback."""
+    return _feedback(graded).read_text(encoding="utf-8")
+
+
+@pytest.mark.rest
+def test_no_page_is_made_of_a_grade_by_other_points(school: School, graded: Config) -> None:
+    with school.gradebook() as book:
+        cells = book.find_assignment(CHAPTER).notebooks[0].grade_cells
+        next(cell for cell in cells if cell.max_score).max_score = 9
+        book.db.commit()
+    with pytest.raises(NbGraderException):
+        _feedback(graded)
+    assert not (school.root / "course" / "feedback" / "ada" / CHAPTER).exists()
 
 
 @pytest.mark.rest
@@ -92,13 +116,13 @@ def test_the_list_above_the_page_leads_to_each_answer(page: str, klass_once: Cla
     listed = page[page.index("<nav") : page.index("</nav>")]
     first, *others = klass_once.exercises.values()
     for other in others:
-        state, points = ("good", f"{other.points:g} of ") if other.points else ("open", "further, ")
+        points = f"{other.points:g} of " if other.points else "further, "
         title = other.title.replace("`", "")
-        assert re.search(rf'class="{state}">.*<a href="#{other.id}">{title}</a>: {points}', listed)
+        assert re.search(rf'class="good">.*<a href="#{other.id}">{title}</a>: {points}', listed)
         begins = re.search(rf'<section [^>]*id="{other.id}"', page)
         assert begins is not None
         assert other.name in page[begins.end() :], "the link leads to the answer, not below it"
-    assert f'<a href="#{first.id}">' in listed
+    assert re.search(rf'class="open">.*○.*<a href="#{first.id}">.*: not started, 0 of ', listed)
     assert listed.count("A comment on") == 1  # the one that a person wrote
     assert "No response." in page
 

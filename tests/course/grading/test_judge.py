@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
-from classroom import ROOT, Class, cell_of
+from classroom import PIXELS, ROOT, Class, cell_of
 
 import tensorkit as tk
 from course.cli import demo_learners
@@ -465,6 +468,77 @@ def test_points_are_those_of_the_check_in_the_notebook(klass_once: Class, turn: 
             continue
         assert (found.report.score, found.report.mistake) == (here.score, here.mistake), asked.id
         assert [row.status for row in found.report.rows] == [row.status for row in here.rows]
+
+
+ANSWER = "def to_unit_range(image):\n    return {} / {}\n"
+RIGHT = ANSWER.format("image.float().sum(2)", "(3 * 255)")
+WRONG = ANSWER.format("image.float()", "2")
+SUMMED = "def summed(image):\n    return image.float().sum(2)\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "is_right"),
+    [
+        ([RIGHT], [], True),
+        ([], [RIGHT], True),
+        ([], [SUMMED, ANSWER.format("summed(image)", "(3 * 255)")], True),
+        ([], ["scale = 3 * 255", ANSWER.format("image.float().sum(2)", "scale")], True),
+        ([SUMMED], ["%time scale = 765", ANSWER.format("summed(image)", "scale")], True),
+        ([WRONG, RIGHT], [], True),
+        ([RIGHT, WRONG], [], False),
+        ([WRONG], [RIGHT], True),
+        ([], [WRONG, RIGHT], True),
+        ([RIGHT], [WRONG], False),
+    ],
+)
+def test_an_answer_in_own_cells_has_the_points_of_its_check_in_the_notebook(
+    klass_once: Class, above: list[str], below: list[str], is_right: bool
+) -> None:
+    notebook = klass_once.blank()
+    cells, check = notebook["cells"], cell_of(notebook, "check-pixels")
+    typed_in = [
+        {"cell_type": "code", "id": f"mine-{n}", "metadata": {}, "source": text}
+        for n, text in enumerate([*above, *below])
+    ]
+    at = cells.index(check)
+    cells[at : at + 1] = [*typed_in[: len(above)], check, *typed_in[len(above) :]]
+    setup = cell_of(notebook, klass_once.source.setup or "")
+    run = [setup, *cells[cells.index(cell_of(notebook, "pixels")) :][: len(typed_in) + 2], check]
+    assert ("6 of 6 points" in in_a_kernel(run)) is is_right
+    assert klass_once.points(notebook)["pixels"] == (PIXELS if is_right else 0)
+
+
+def in_a_kernel(cells: list[dict[str, Any]]) -> str:
+    """What a learner reads who runs these cells."""
+    program = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in json.load(sys.stdin):
+    print("# cell")
+    shell.run_cell(cell["source"], store_history=True, cell_id=cell["id"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(cells),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.rpartition("# cell")[2]
+
+
+def test_own_cells_that_came_along_run_where_they_stand_too(klass_once: Class) -> None:
+    notebook = klass_once.honest()
+    cell_of(notebook, "pixels")["source"] = klass_once.source.by_id["pixels"]["source"]
+    own = {"cell_type": "code", "metadata": {}}
+    at = notebook["cells"].index(cell_of(notebook, "check-private-copy"))
+    copy = cell_of(notebook, "private-copy")
+    notebook["cells"].insert(at - 1, {**own, "id": "side", "source": "side = strides_of((2, 3))"})
+    copy["source"] = "side\n" + copy["source"]
+    notebook["cells"].append({**own, "id": "last", "source": RIGHT})
+    points = klass_once.points(notebook)
+    assert (points["pixels"], points["private-copy"]) == (PIXELS, 6)
 
 
 def typed(asked: Exercise, turn: int) -> str:

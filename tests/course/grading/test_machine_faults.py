@@ -339,7 +339,7 @@ def test_data_that_cannot_be_written_is_no_zero(
 def test_a_grader_that_stood_still_takes_no_points(
     klass_once: Class, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "MOST_STILL", 1.5)
+    monkeypatch.setattr(judge, "STALL_LIMIT_S", 1.5)
     call, naps = Caller.call, iter([LIMITS.check_seconds + 0.1])
 
     def call_late(self: Caller, *arguments: Any, **options: Any) -> Any:
@@ -356,7 +356,7 @@ def test_a_grader_that_stood_still_takes_no_points(
 def test_waiting_for_a_learner_is_not_standing_still(
     klass_once: Class, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "MOST_STILL", 0.9)
+    monkeypatch.setattr(judge, "STALL_LIMIT_S", 0.9)
     notebook = put_first(klass_once.honest("pixels"), "while True: pass")
     result = klass_once.grade(notebook)
     assert (result.status, result.score) == ("graded", PIXELS)

@@ -193,10 +193,11 @@ def test_a_notebook_that_lies_beside_the_folders_is_named(school: School, half: 
     (folder.parents[1] / "dan").mkdir()
     (folder.parents[1] / "dan" / CHAPTER).write_bytes(half)
     named = batch.left_out(school.root, CHAPTER)
-    assert [each.split()[0] for each in named] == ["'ada.ipynb'", "'cem.ZIP'", f"'{CHAPTER}'"]
+    names = ["'bob/ada.ipynb'", "'cem.ZIP'", f"'dan/{CHAPTER}'"]
+    assert [each.split()[0] for each in named] == names
     assert all(
         each.endswith(f"it belongs into course/submitted/LEARNER/{CHAPTER}/.") for each in named
     )
     shutil.rmtree(folder)
-    with pytest.raises(CourseError, match=r"There is no submission of .*\n'ada\.ipynb' is not"):
+    with pytest.raises(CourseError, match=r"There is no submission of .*\n'bob/ada\.ipynb' is not"):
         grade(school)

@@ -62,6 +62,7 @@ def test_a_prediction_cell_that_stopped_is_noted():
 def test_a_first_edit_that_did_not_run_is_told_so():
     text = words("def strides_of(shape:\n    return 1\n", "check('sample-strides')")
     assert "`strides_of` does not exist yet. Your edit in cell [2] did not run (SyntaxError" in text
+    assert "does not run (0 of 3 points)" in text
 
 
 def test_a_renamed_answer_is_told_its_name():
@@ -184,4 +185,4 @@ def test_a_cell_that_ran_before_the_course_was_imported_is_not_said_to_have_defi
 def test_no_cell_numbers_are_named_while_grading(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     found = find(STRIDES, {}, [Run(12, "def strides_of(\n", None, "SyntaxError", "never closed")])
-    assert "Your edit in the cell did not run (SyntaxError: never closed)" in found.sentence
+    assert "Your edit did not run (SyntaxError: never closed)" in found.sentence

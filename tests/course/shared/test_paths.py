@@ -9,7 +9,9 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from course.cli import commands
 from course.shared import paths
 from course.shared.errors import CourseError
 
@@ -63,8 +65,8 @@ def test_who_stands_in_another_course_is_told(
         (other / folder).mkdir(parents=True)
     monkeypatch.chdir(other / "docs")
     paths.tell_of_another.cache_clear()
-    paths.tell_of_another(course)
-    paths.tell_of_another(course)
+    assert paths.tell_of_another(course)
+    assert paths.tell_of_another(course)
     said = capsys.readouterr().err
     assert said.count("export COURSE_ROOT=") == 1
     assert f"This works in {course}" in said
@@ -79,8 +81,31 @@ def test_who_stands_in_the_course_itself_is_told_nothing(
     paths.tell_of_another(course)  # from a folder of none
     monkeypatch.chdir(course)
     paths.tell_of_another.cache_clear()
-    paths.tell_of_another(course)
+    assert not paths.tell_of_another(course)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("new", "chapter", "77_shapes"),
+        ("new", "exercise", "first-shape", "--chapter", "77"),
+        ("build",),
+    ],
+)
+def test_an_author_who_stands_in_another_course_changes_nothing(
+    course: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    _install(monkeypatch, {"url": course.as_uri(), "dir_info": {"editable": True}})
+    other = course.with_name("other")
+    for folder in ("notebooks", "solutions"):
+        (other / folder).mkdir(parents=True)
+    monkeypatch.chdir(other)
+    paths.tell_of_another.cache_clear()
+    before = sorted(course.rglob("*"))
+    with pytest.raises(CourseError, match="Nothing was written"):
+        CliRunner().invoke(commands.app, arguments, catch_exceptions=False)
+    assert sorted(course.rglob("*")) == before
 
 
 @pytest.mark.parametrize("editable", [True, False])
