@@ -251,7 +251,13 @@ def _read(path: Path) -> NotebookNode:
 @contextmanager
 def _notary() -> Iterator[NotebookNotary]:
     """What keeps Jupyter's list of trusted notebooks, a database that has to be closed."""
-    notary = NotebookNotary()
+    try:
+        notary = NotebookNotary()
+    except OSError as problem:
+        raise CourseError(
+            f"Jupyter cannot write its list of trusted notebooks: {problem.filename} "
+            f"({problem.strerror}). Set HOME, or JUPYTER_DATA_DIR, to a folder of yours."
+        ) from None
     try:
         yield notary
     finally:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course.notebook import matching
+from course.notebook import built_notebook, matching
 from course.notebook.limited import limited
 from course.notebook.matching import Cell, Refused, Source
 from course.shared import paths
@@ -47,10 +47,7 @@ class Finding:
 def source_for(root: Path, chapter: str) -> Source:
     """The released notebook of a chapter, all that a learner has of it."""
     file = paths.notebook_in(paths.notebooks(root), chapter)
-    released = json.loads(file.read_text(encoding="utf-8"))
-    for cell in released["cells"]:
-        cell["source"] = "".join(cell["source"])
-    return Source(chapter, released, {})
+    return Source(chapter, built_notebook.read(file, chapter), {})
 
 
 Read = Callable[[Path, str], tuple[bytes, Iterable[str]]]

@@ -216,11 +216,7 @@ class CellRunner:
         if sum(len(cell["source"]) for cell in cells) > MOST_ASKED:
             cells = cells[:1]
         limit = self.warm.limits.cell_seconds
-        message = {
-            "do": "cells",
-            "sources": [cell["source"] for cell in cells],
-            "seconds": limit,
-        }
+        message = {"do": "cells", "sources": [cell["source"] for cell in cells], "seconds": limit}
         replies = session.replies(message, len(cells), seconds=limit)
         for cell, (reply, _) in zip(cells, replies, strict=True):
             self._note_reply(cell, reply, limit)

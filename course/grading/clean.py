@@ -78,10 +78,7 @@ def clean_html(text: str, room: Room | None = None) -> str:
     import nh3  # the extra `teach` has it; a learner's nbgrader imports this module, too
 
     return nh3.clean(
-        drawn,
-        attribute_filter=_attribute,
-        url_schemes=_SCHEMES,
-        link_rel="noopener noreferrer",
+        drawn, attribute_filter=_attribute, url_schemes=_SCHEMES, link_rel="noopener noreferrer"
     )
 
 

@@ -57,9 +57,7 @@ def find_assignment(book: Gradebook, chapter: str) -> Assignment:
 def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
     assignment = find_assignment(book, chapter)
-    found = {
-        submission.student_id: submission for submission in book.assignment_submissions(chapter)
-    }
+    found = {own.student_id: own for own in book.assignment_submissions(chapter)}
     grades = []
     for student in sorted(book.students, key=lambda student: student.id):
         own = found.get(student.id)
@@ -127,10 +125,8 @@ def check_grades(book: Gradebook, chapter: str) -> None:
 class PlatformExport(ExportPlugin):
     """What all platforms have in common: one chapter, one row for each learner."""
 
-    identities = Unicode("", help="a CSV file: learner, and columns of the platform").tag(
-        config=True
-    )
-    column = Unicode("", help="what the chapter is called on the platform").tag(config=True)
+    identities = Unicode(help="a CSV file: learner, and columns of the platform").tag(config=True)
+    column = Unicode(help="what the chapter is called on the platform").tag(config=True)
     person_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that say who somebody is; a file of identities may give each of them."""
 
@@ -144,17 +140,12 @@ class PlatformExport(ExportPlugin):
         if self.student:
             grades = [grade for grade in grades if grade.learner in map(str, self.student)]
         persons = self._persons(grades)
-        title = self.column or chapter
-        rows = [[*self.person_columns, *self.points_columns(title)]]
+        rows = [[*self.person_columns, *self.points_columns(self.column or chapter)]]
         rows += self.rows_above(grades, len(self.person_columns))
         for grade in grades:
             person = persons[grade.learner]
-            rows.append(
-                [
-                    *(person[column] for column in self.person_columns),
-                    *self.points(grade),
-                ]
-            )
+            columns = [person[column] for column in self.person_columns]
+            rows.append([*columns, *self.points(grade)])
         unsafe = [value for row in rows[1:] for value in row if value.startswith(_RUN)]
         if unsafe:
             raise CourseError(

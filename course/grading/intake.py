@@ -216,9 +216,7 @@ def _from_archive(content: bytes, expected: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = [entry for entry in archive.infolist() if entry.filename.endswith(".ipynb")]
             entries = [entry for entry in entries if "__MACOSX" not in entry.filename]
-            named = [
-                entry for entry in entries if entry.filename.rpartition("/")[2] == expected
-            ] or entries
+            named = [each for each in entries if Path(each.filename).name == expected] or entries
             if len(named) != 1:
                 raise Refused(f"The archive holds {len(named)} notebooks instead of one.")
             if named[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -241,28 +239,30 @@ def _timestamp(folder: Folder, notes: list[str]) -> str | None:
     """When it was collected, as the collector noted it, or whoever put it there by hand."""
     for name in (TIMESTAMP, _UNREADABLE):
         try:
-            text = _content(folder, name)[:100].decode("utf-8-sig").strip()
+            content = _content(folder, name)
         except FileNotFoundError:
             continue
-        except (OSError, Refused, UnicodeDecodeError):
-            text = "?"
-        moment = _moment(text)
-        if text and moment is None:
+        except (OSError, Refused):
+            content = b"?"
+        moment = _moment(content)
+        if content.strip() and moment is None:
             notes.append(
-                f"timestamp.txt says {_shown(text)}, which is no moment such as "
-                "'2027-03-01 22:10:00 UTC': it counts as in time."
+                f"timestamp.txt says {_shown(content.decode(errors='replace').strip())}, which is "
+                "no moment such as '2027-03-01 22:10:00 UTC' and nothing else, in ASCII: it counts "
+                "as in time."
             )
         return moment
     return None
 
 
-def _moment(text: str) -> str | None:
-    """A moment in UTC as ISO 8601 writes it; None for what is no moment."""
+def _moment(content: bytes) -> str | None:
+    """A moment in UTC as ISO 8601 writes it; None for what nbgrader does not read as the same."""
+    from nbgrader.utils import parse_utc  # nbgrader takes a second to import
+
     try:
-        moment = datetime.fromisoformat(re.sub(r" (UTC|Z)$", "+00:00", text))
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).isoformat()
+        text = content.decode("ascii").strip() if len(content) <= 100 else ""
+        moment = parse_utc(datetime.fromisoformat(re.sub(r" (UTC|Z)$", "+00:00", text)))
+        return moment.replace(tzinfo=UTC).isoformat() if moment == parse_utc(text) else None
     except (ValueError, OverflowError):  # the 30th of February
         return None
 
@@ -270,8 +270,7 @@ def _moment(text: str) -> str | None:
 def set_aside_timestamp(folder: Path) -> None:
     """Rename a timestamp.txt that names no moment: nbgrader stops at one, for the whole class."""
     with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
-        text = _content(opened, TIMESTAMP)[:100].decode("utf-8-sig", "replace").strip()
-        if _moment(text) is None:
+        if _timestamp(opened, []) is None:
             (folder / TIMESTAMP).rename(folder / _UNREADABLE)
 
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -31,6 +32,8 @@ from course.sandbox.wire import Closed, Message, Wire, WireError
 from course.shared.errors import CourseError
 
 FIRST_UID = 61_000
+MEMORY = 600 << 20
+"""Bytes of a worker: of what was imported, and of what reading one submission takes."""
 START_SECONDS, GRACE = 120.0, 1.0
 MOST_FILES = 4096
 
@@ -81,6 +84,12 @@ class Warm:
     def start(self) -> None:
         """Start the program and wait until it has imported everything."""
         begun = time.monotonic()
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        if most != resource.RLIM_INFINITY and most < MEMORY:
+            raise CourseError(
+                f"A process may have {most >> 10} KB of data here (ulimit -d); grading needs "
+                f"{MEMORY >> 10}. Raise the hard limit where this job or service is started."
+            )
         stage = self.folder / "stage"
         if not stage.exists():
             try:

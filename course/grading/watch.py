@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,13 +86,13 @@ def read(folder: Path, chapter: str) -> tuple[Checks, list[str]]:
     """
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in itertools.islice(entries, MOST_FILES)]
+            found = list(itertools.islice(entries, MOST_FILES + 1))
     except OSError as problem:
         raise CourseError(f"{folder} cannot be read ({problem.strerror}).") from None
     known, latest = exercise.load(chapter), time.time() + AHEAD
     checks: Checks = {}
-    left_out: list[str] = []
-    for name in sorted(names):
+    left_out = [_too_many(found)] if len(found) > MOST_FILES else []
+    for name in sorted(entry.name for entry in found[:MOST_FILES]):
         learner = name.removesuffix(SUFFIX)
         try:
             lines = _end(folder / name, learner).splitlines()[-MOST_CHECKS:]
@@ -100,9 +101,20 @@ def read(folder: Path, chapter: str) -> tuple[Checks, list[str]]:
             continue
         for check in map(_check, lines):
             if check is not None and check.exercise in known and 0 < check.time < latest:
-                own = checks.setdefault(learner, {})
-                own.setdefault(check.exercise, []).append(check)
+                checks.setdefault(learner, {}).setdefault(check.exercise, []).append(check)
     return checks, left_out
+
+
+def _too_many(found: list[os.DirEntry[str]]) -> str:
+    """The sentence about files that are not read, with whoever owns most of those that are."""
+    owners: Counter[int] = Counter()
+    for entry in found:
+        with suppress(OSError):  # it has gone meanwhile
+            owners[entry.stat(follow_symlinks=False).st_uid] += 1
+    sentence = f"There are more than {MOST_FILES} files; the rest is not read."
+    for owner, count in owners.most_common(1):
+        sentence += f" {count} of those read belong to {intake.account(owner)}."
+    return sentence
 
 
 def _end(file: Path, learner: str) -> bytes:

@@ -22,12 +22,9 @@ from multiprocessing.connection import Connection
 from course.grading import judge, writer
 from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.session import Warm
+from course.grading.session import MEMORY, Warm
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
-
-MEMORY = 600 << 20
-"""Bytes of this process: of what was imported, and of what reading one submission takes."""
 
 
 def main() -> None:

@@ -17,9 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from course.notebook import chapter_folder
+from course.notebook import built_notebook, chapter_folder
 from course.shared import paths
-from course.shared.errors import CourseError
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
 """Of a notebook; of its cells; characters of one cell."""
@@ -71,23 +70,13 @@ def source_of(root: Path, chapter: str) -> Source:
     built = [
         paths.notebook_in(file, chapter) for file in (paths.notebooks(root), paths.solutions(root))
     ]
-    try:
-        released, solved = (json.loads(file.read_text(encoding="utf-8")) for file in built)
-    except OSError:
-        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
-    except ValueError:
-        raise CourseError(
-            f"A notebook of {chapter} is damaged, it is no JSON: course build {chapter}."
-        ) from None
+    released, solved = (built_notebook.read(file, chapter) for file in built)
     folder = built[0].parent
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".ipynb" and ".ipynb_checkpoints" not in path.parts
     }
-    for notebook in (released, solved):
-        for cell in notebook["cells"]:
-            cell["source"] = _joined(cell["source"])
     return Source(chapter, released, solved, files)
 
 

@@ -157,6 +157,17 @@ def test_reset_of_an_unknown_exercise_names_those_there_are(course: Path) -> Non
         copies.reset(course, "01_numbers", "treble-it")
 
 
+def test_reset_without_a_folder_for_jupyters_data_says_which(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JUPYTER_DATA_DIR", raising=False)
+    monkeypatch.setenv("HOME", "/proc")
+    before = _mine(course).read_bytes()
+    with pytest.raises(CourseError, match=r"trusted notebooks: /proc/\.local .* Set HOME"):
+        copies.reset(course, "01_numbers", "double-it")
+    assert _mine(course).read_bytes() == before
+
+
 def test_reset_leaves_a_file_that_is_no_notebook(course: Path) -> None:
     _mine(course).write_text('{"cells": 3}', encoding="utf-8")
     with pytest.raises(CourseError, match="cannot be read as a notebook"):

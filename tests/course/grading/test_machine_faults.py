@@ -29,6 +29,7 @@ from course.sandbox import profiles
 from course.shared.errors import CourseError
 
 NOBODY = 65534
+DOCTOR = ("doctor", "--server")
 
 # as a batch job starts, or a service of systemd: with hard limits of its own
 LIMITED = """
@@ -101,9 +102,22 @@ def _given(name: str) -> int:
     return dict(given.values())[getattr(resource, name)]
 
 
+def test_less_memory_than_a_worker_needs_is_said_by_both(school: School, half: bytes) -> None:
+    # with less of it a notebook would be refused that another machine grades
+    school.submit("bob", half)
+    limit = ("RLIMIT_DATA", 500_000 << 10)
+    graded, examined = _course(school, limit, "grade", CHAPTER), _course(school, limit, *DOCTOR)
+    sentence = "A process may have 500000 KB of data here (ulimit -d); grading needs 614400."
+    assert sentence in graded.stderr
+    assert "Traceback" not in graded.stderr
+    assert sentence in examined.stdout
+    assert "Nothing is graded on this machine" in examined.stdout
+    assert school.scores() == {}
+
+
 @pytest.mark.rest
 def test_doctor_tries_the_same(school: School) -> None:
-    done = _course(school, ("RLIMIT_NOFILE", 100), "doctor", "--server")
+    done = _course(school, ("RLIMIT_NOFILE", 100), *DOCTOR)
     assert "it does not start" in done.stdout
     assert "(ulimit -n) is 100 here" in done.stdout
     assert "Nothing is graded on this machine" in done.stdout

@@ -130,7 +130,28 @@ def test_a_released_notebook_whose_stub_has_another_name(school: School) -> None
 def test_a_damaged_notebook(school: School) -> None:
     file = school.root / "notebooks" / CHAPTER / f"{CHAPTER}.ipynb"
     file.write_text("<<<<<<< HEAD\n" + file.read_text("utf-8"), "utf-8")
-    _refused(school, f"is damaged, it is no JSON: course build {CHAPTER}")
+    _refused(school, f"{file} is damaged: course build {CHAPTER}")
+
+
+def _without_ids(notebook: Notebook) -> None:
+    for cell in notebook["cells"]:
+        del cell["id"]
+
+
+def _points_as_text(notebook: Notebook) -> None:
+    cell_of(notebook, CHECK)["metadata"]["nbgrader"]["points"] = "6"
+
+
+@pytest.mark.parametrize("folder", ["notebooks", "solutions"])
+@pytest.mark.parametrize("change", [dict.clear, _without_ids, _points_as_text])
+def test_json_that_is_no_built_notebook(
+    school: School, folder: str, change: Callable[[Notebook], None]
+) -> None:
+    _change(school, folder, change)
+    file = school.root / folder / CHAPTER / f"{CHAPTER}.ipynb"
+    _refused(school, f"{file} is damaged: course build {CHAPTER}")
+    file.write_text("[]", "utf-8")
+    _refused(school, f"{file} is damaged: course build {CHAPTER}")
 
 
 def test_definitions_that_are_newer_than_the_notebooks(

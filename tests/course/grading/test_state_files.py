@@ -127,15 +127,30 @@ def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
     assert school.scores() == {"ada": PIXELS, "bob": PIXELS, "cem": PIXELS}
 
 
+AT_TEN = b"2027-03-01 22:10:00 UTC"
+
+
 @pytest.mark.parametrize(
-    "moment", ["2026-02-30 10:00:00 UTC", "0001-01-01 00:00:00 UTC", "now", "\0", "9999-12-31"]
+    "moment",
+    [
+        b"2026-02-30 10:00:00 UTC",
+        b"0001-01-01 00:00:00 UTC",
+        b"now",
+        b"\0",
+        b"9999-12-31",
+        b"\xef\xbb\xbf" + AT_TEN,  # as Notepad of Windows saves it
+        AT_TEN + b" " * 200 + b"garbage",
+        AT_TEN + b" " * 200 + b"\xff",
+        AT_TEN + b" " * (21 << 20),
+        b"2027-W09-1T22:10",
+    ],
 )
-def test_no_moment_costs_a_grade(school: School, half: bytes, moment: str) -> None:
+def test_no_moment_costs_a_grade(school: School, half: bytes, moment: bytes) -> None:
     from nbgrader.apps.api import NbGraderAPI
     from nbgrader.coursedir import CourseDirectory
 
     folder = school.submit("bob", half)
-    (folder / "timestamp.txt").write_text(moment)
+    (folder / "timestamp.txt").write_bytes(moment)
     grade(school)
     assert school.scores() == {"bob": PIXELS}
     config = nbgrader_config(own=True)
@@ -178,10 +193,11 @@ def test_a_notebook_that_lies_beside_the_folders_is_named(school: School, half: 
     (folder.parents[1] / "dan").mkdir()
     (folder.parents[1] / "dan" / CHAPTER).write_bytes(half)
     named = batch.left_out(school.root, CHAPTER)
-    assert [each.split()[0] for each in named] == ["'ada.ipynb'", "'cem.ZIP'", f"'{CHAPTER}'"]
+    names = ["'bob/ada.ipynb'", "'cem.ZIP'", f"'dan/{CHAPTER}'"]
+    assert [each.split()[0] for each in named] == names
     assert all(
         each.endswith(f"it belongs into course/submitted/LEARNER/{CHAPTER}/.") for each in named
     )
     shutil.rmtree(folder)
-    with pytest.raises(CourseError, match=r"There is no submission of .*\n'ada\.ipynb' is not"):
+    with pytest.raises(CourseError, match=r"There is no submission of .*\n'bob/ada\.ipynb' is not"):
         grade(school)

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -129,6 +130,18 @@ def test_a_huge_file_and_many_files_are_read_in_part(tmp_path: Path) -> None:
     for n in range(watch.MOST_FILES):
         (tmp_path / f"{n}.jsonl").unlink()
     assert set(watch.read(tmp_path, CHAPTER)[0]) == {"ada"}
+
+
+@needs_root
+def test_more_files_than_are_read_are_said_with_who_owns_most(tmp_path: Path) -> None:
+    # one learner hid the class in silence
+    note(tmp_path, ADA, ("pixels", True, 1), owner=ADA)
+    for n in range(watch.MOST_FILES + 10):
+        (tmp_path / f"{n}.jsonl").touch()
+        shutil.chown(tmp_path / f"{n}.jsonl", EVE)
+    said = " ".join(printed(tmp_path).split())
+    sentence = "Left out: There are more than 2000 files; the rest is not read."
+    assert re.search(rf"{sentence} 200\d of those read belong to {EVE}\.", said)
 
 
 def test_the_command_needs_the_setting_and_prints_once(

@@ -1,0 +1,30 @@
+"""A notebook that `course build` wrote, for grading and for `course doctor`: `read`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from course.shared.errors import CourseError
+
+
+def read(file: Path, chapter: str) -> dict[str, Any]:
+    """A built notebook, the text of each cell in one piece.
+
+    Raises CourseError if it is not there, or is no notebook as `course build` writes it.
+    """
+    try:
+        notebook: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        parts: list[tuple[Any, Any]] = [(notebook["metadata"], dict)]
+        for cell in notebook["cells"]:
+            cell["source"] = "".join(cell["source"])
+            points = cell["metadata"].get("nbgrader", {}).get("points")
+            parts += [(cell["id"], str), (cell["cell_type"], str), (points, int | float | None)]
+        if not all(isinstance(part, kind) for part, kind in parts):
+            raise ValueError
+        return notebook
+    except OSError:
+        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise CourseError(f"{file} is damaged: course build {chapter}.") from None
