@@ -121,6 +121,15 @@ def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str])
         )
 
 
+def is_entered(result: Result, scores: Mapping[str, Mapping[str, float | None]]) -> bool:
+    """Whether the gradebook has these points: it may be another, or an older one, restored.
+
+    scores: the gradebook's, by learner and cell.
+    """
+    given = {exercise.cell: exercise.report.score for exercise in result.exercises}
+    return given.items() <= scores.get(result.learner, {}).items()
+
+
 def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, float]) -> None:
     """Raises CourseError if a result was graded by other points than the gradebook has now.
 

@@ -20,7 +20,7 @@ from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
 from course.grading import agreement, batch
-from course.grading.gradebook import checks_of, opened
+from course.grading.gradebook import checks_of, opened, scores_in
 from course.grading.result import all_stored
 from course.shared import files, paths
 from course.shared.errors import CourseError
@@ -89,31 +89,18 @@ def check_grades(book: Gradebook, chapter: str) -> None:
             f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
             "be graded has to leave course/submitted/. Nothing was written."
         )
+    assignment = find_assignment(book, chapter)
     checks = {
         name: points
-        for notebook in find_assignment(book, chapter).notebooks
+        for notebook in assignment.notebooks
         for name, points in checks_of(notebook).items()
     }
-    entered = {
-        submission.student_id: {
-            grade.name: grade.auto_score
-            for notebook in submission.notebooks
-            for grade in notebook.grades
-        }
-        for submission in book.assignment_submissions(chapter)
-    }
-    learners = {student.id for student in book.students}
+    scores, learners = scores_in(book, assignment.id), {student.id for student in book.students}
     results = [result for result in all_stored(root, chapter) if result.learner in learners]
-    agreement.check_results(
-        chapter, (result for result in results if result.learner in entered), checks
-    )
+    entered = [result for result in results if result.learner in scores]
+    agreement.check_results(chapter, entered, checks)
     if missing := [
-        result.learner
-        for result in results
-        if any(
-            entered.get(result.learner, {}).get(exercise.cell) != exercise.report.score
-            for exercise in result.exercises
-        )
+        result.learner for result in results if not agreement.is_entered(result, scores)
     ]:
         raise CourseError(
             f"The gradebook lacks grades that were given: {', '.join(map(ascii, missing))}. It may "

@@ -76,7 +76,9 @@ class Heading(Preprocessor):
         chapter, learner = names["assignment"], names["student"]
         known = exercise.load(chapter)
         result = stored(Path(self.config.CourseDirectory.root), learner, chapter)
-        names["heading"] = _heading(names["db_url"], chapter, learner, result)
+        if result is not None:
+            _check_points(names["db_url"], result)
+        names["heading"] = _heading(names["db_url"], chapter, learner)
         exercises = result.exercises if result else ()
         statuses = {each.cell: class_report.status_of(each) for each in exercises}
         answer = ""  # a check stands below the answer that it is about
@@ -109,15 +111,16 @@ def _status(score: float | None, possible: float | None, found: str | None) -> s
     return class_report.NOT_STARTED if found == class_report.NOT_STARTED else class_report.FAILED
 
 
-def _heading(db_url: str, chapter: str, learner: str, result: Result | None) -> dict[str, Any]:
-    """Whose submission it is, when it was handed in, and how late that is.
-
-    Raises CourseError if the result was graded by other points than the gradebook has now.
-    """
+def _check_points(db_url: str, result: Result) -> None:
+    """Raises CourseError if the result was graded by other points than the gradebook has now."""
     with Gradebook(db_url) as book:
-        if result is not None:
-            (notebook,) = book.find_assignment(chapter).notebooks
-            agreement.check_results(chapter, [result], checks_of(notebook))
+        (notebook,) = book.find_assignment(result.chapter).notebooks
+        agreement.check_results(result.chapter, [result], checks_of(notebook))
+
+
+def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
+    """Whose submission it is, when it was handed in, and how late that is."""
+    with Gradebook(db_url) as book:
         found = book.find_submission(chapter, learner)
         student, timestamp, due = found.student, found.timestamp, found.duedate
         seconds = found.total_seconds_late

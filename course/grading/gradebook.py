@@ -84,18 +84,7 @@ class ChapterEntries:
     @cached_property
     def scores(self) -> dict[str, dict[str, float | None]]:
         """The automatic points of earlier runs, by learner and cell."""
-        rows = self._book.db.execute(
-            select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
-            .select_from(Grade)
-            .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
-            .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-            .join(BaseCell, Grade.cell_id == BaseCell.id)
-            .where(SubmittedAssignment.assignment_id == self._id)
-        )
-        found: dict[str, dict[str, float | None]] = {}
-        for learner, cell, score in rows:
-            found.setdefault(learner, {})[cell] = score
-        return found
+        return scores_in(self._book, self._id)
 
     def enter(
         self,
@@ -181,6 +170,22 @@ def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
     if found is None:
         found = kind(cell_id=cell)
         entries.append(found)
+    return found
+
+
+def scores_in(book: Gradebook, assignment: str) -> dict[str, dict[str, float | None]]:
+    """The automatic points of an assignment, by learner and cell. `assignment`: its id there."""
+    rows = book.db.execute(
+        select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
+        .select_from(Grade)
+        .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
+        .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(BaseCell, Grade.cell_id == BaseCell.id)
+        .where(SubmittedAssignment.assignment_id == assignment)
+    )
+    found: dict[str, dict[str, float | None]] = {}
+    for learner, cell, score in rows:
+        found.setdefault(learner, {})[cell] = score
     return found
 
 

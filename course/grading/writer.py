@@ -72,15 +72,7 @@ class Writer:
             known == result
             and page.is_file()
             and _hash(page.read_bytes()) == known.autograded
-            and self._is_entered(result)
-        )
-
-    def _is_entered(self, result: Result) -> bool:
-        """Whether the gradebook has these points: it may be another, or an older one, restored."""
-        found = self._entries.scores.get(result.learner, {})
-        return all(
-            exercise.cell in found and found[exercise.cell] == exercise.report.score
-            for exercise in result.exercises
+            and agreement.is_entered(result, self._entries.scores)
         )
 
     def apply(self, result: Result) -> None:

@@ -151,11 +151,10 @@ sum.grad(
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
     """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
     shape, lead, found = x.shape, x.ndim - len(to), x
-    if lead == 1 and shape[1:] == to:
-        return total(xp, x, 0, True).reshape(to)
     if lead >= 0:
         grown = [lead + dim for dim, size in enumerate(to) if size == 1 != shape[lead + dim]]
-        found = total(xp, x, (*range(lead), *grown), True)
+        dims = (*range(lead), *grown)
+        found = total(xp, x, dims[0] if len(dims) == 1 else dims, True)
     if lead < 0 or found.shape[lead:] != to:
         raise AutogradError(
             f"invalid gradient - got {sizes(x.shape)} but expected shape compatible with "
