@@ -93,14 +93,15 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                if not array.ndim and (counts_as_vector or args or options):
+                if not (array.ndim or is_view) and (counts_as_vector or args or options):
                     raise NotDirect
-                if not (args or options):
-                    found = direct_path.run(compute, array)
-                elif [at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool]:
-                    raise NotDirect
-                else:
+                if args or options:
+                    for at in bools:
+                        if args[at - 1 :] and args[at - 1].__class__ is not bool:
+                            raise NotDirect
                     found = direct_path.run(compute, array, *args, **options)
+                else:
+                    found = direct_path.run(compute, array)
                 if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
                     values = None
                     if node is not None and definition.options:
@@ -164,8 +165,9 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            if [at for at in bools if args[at:] and args[at].__class__ is not bool]:
-                raise NotDirect
+            for at in bools:
+                if args[at:] and args[at].__class__ is not bool:
+                    raise NotDirect
             found = direct_path.run(compute, *arrays, *args[n:], **options)
             if not is_simple:
                 return finish(definition, found, args, options)
@@ -258,7 +260,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         return call_layers(definition, (input, other), {})
 
     def call(input: Any, other: Any = None, **options: Any) -> Any:
-        if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
+        if not isinstance(input, TensorBase) and state.on_arrays:  # in a formula
             if input.__class__ is other.__class__ is _ndarray and not options:
                 return compute(input, other)
             return on_arrays(definition, input, other, **options)

@@ -259,7 +259,7 @@ class _Run:
                 try:
                     values = rule.gradients(node, gradient, as_tensors)
                 except (TypeError, ValueError):
-                    _refuse_moved(node)
+                    _refuse_moved(node, device_of_array(self._array(gradient)))
                     raise
             del gradient  # its memory can be used again
             for edge, value in zip(node.edges, values):  # noqa: B905 - as in Rule.gradients
@@ -403,11 +403,11 @@ def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
     return leading
 
 
-def _refuse_moved(node: Node) -> None:
-    """Raise if a tensor that the node saved is a leaf that was moved meanwhile."""
+def _refuse_moved(node: Node, device: Device) -> None:
+    """Raise if a tensor that the node saved is a leaf that was moved away from its gradient."""
     for value in node.saved:
-        if isinstance(value, TensorBase) and value.device is not node.device:
-            raise _moved(value, node.device)
+        if isinstance(value, TensorBase) and value.device is not device:
+            raise _moved(value, device)
 
 
 def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:

@@ -21,12 +21,9 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tensorkit import base
 from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
 
@@ -46,7 +43,7 @@ class Marker:
 LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Marker, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
 FREED = Marker("FREED")  # stands where a node saved a value until its graph was freed
 
-_new, _ndarray = object.__new__, np.ndarray
+_new = object.__new__
 next_order = itertools.count().__next__
 
 
@@ -158,7 +155,7 @@ def hooks_of(edge: Any) -> Hooks:
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
-    __slots__ = ("device", "dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
+    __slots__ = ("dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
@@ -169,7 +166,6 @@ class Node:
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
     dtype: Any  # of its array
-    device: Any
     hooks: Hooks | None
 
     def __init__(
@@ -178,7 +174,6 @@ class Node:
         array = like._array
         self.rule, self.edges, self.saved, self.versions = rule, edges, saved, versions
         self.shape, self.dtype = array.shape, array.dtype
-        self.device = CPU if array.__class__ is _ndarray else like.device
         self.order, self.hooks = next_order(), None
 
     def values(self, as_tensors: bool, indices: Iterable[int] | None = None) -> list[Any]:
@@ -404,17 +399,13 @@ def quick_form(  # noqa: C901 - one function, for speed
     def add_node_quickly(  # noqa: C901 - one function, for speed
         result: Tensor, x: Any, y: Any = None, given: Any = constants
     ) -> None:
-        array = result._array
-        if not state.grad or array.dtype.kind != "f":
+        if not state.grad:
             return
-        x_edge = y_edge = None
-        x_version = y_version = 0
+        x_edge = y_edge = x_storage = y_storage = None
         if x.__class__ is base.tensor_class or isinstance(x, TensorBase):
-            x_edge, storage = x._node, x._storage
-            x_version = 0 if storage is None else storage.version
+            x_edge, x_storage = x._node, x._storage
         if y is not None and (y.__class__ is base.tensor_class or isinstance(y, TensorBase)):
-            y_edge, storage = y._node, y._storage
-            y_version = 0 if storage is None else storage.version
+            y_edge, y_storage = y._node, y._storage
         if x_edge.__class__ is Marker or y_edge.__class__ is Marker:
             if x_edge is INFERENCE or y_edge is INFERENCE:
                 add_node(rule, result, {**options, first: x, second: y})
@@ -423,29 +414,28 @@ def quick_form(  # noqa: C901 - one function, for speed
             y_edge = y if y_edge is LEAF else y_edge and edge_of(y)
         if (x_edge is None or not has_x_edge) and (y_edge is None or not has_y_edge):
             return
+        array = result._array
         result._node = node = _new(Node)
-        node.rule, node.versions, node.hooks = rule, 0, None
-        node.device = CPU if array.__class__ is _ndarray else result.device
+        node.rule, node.versions, node.hooks, node.saved = rule, 0, None, unchanged
         if has_x_edge and has_y_edge:
             node.edges = x_edge, y_edge
         else:
             node.edges = (x_edge,) if has_x_edge else (y_edge,)
-        node.saved = unchanged
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
             if keeps_tensors:
                 if not ((x_for_x and x_edge is not None) or (x_for_y and y_edge is not None)):
-                    x, x_version = None, 0
+                    x = x_storage = None
                 if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
-                    y, y_version = None, 0
-                if x_version or y_version:
-                    node.versions = pick((x_version, y_version, *no_versions))
+                    y = y_storage = None
+                if x_storage is not None or y_storage is not None:
+                    both = x_storage and x_storage.version, y_storage and y_storage.version
+                    if any(both):
+                        node.versions = pick((*both, *no_versions))
             if keeps_more:
                 out = None
                 if keeps_result:  # its storage: the tensor itself would point back to the node
-                    if result._storage is None:
-                        result._storage, result._offset = Storage(array), 0
-                    out = result._storage
+                    out = result._storage or base.storage_of(result)
                 node.saved = pick((x, y, out, shape, *given))
             else:
                 node.saved = pick((x, y))

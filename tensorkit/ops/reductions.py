@@ -55,7 +55,7 @@ def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
     g = restored(g, shape, dim, keepdim)
-    if isinstance(g, np.ndarray | np.generic) and product_of(shape) < _SMALL:
+    if isinstance(g, (np.ndarray, np.generic)) and product_of(shape) < _SMALL:
         repeated = np.empty(shape, g.dtype)  # half the time of a view
         repeated[...] = g
         return repeated
@@ -136,7 +136,7 @@ def sum(
     if dtype is not None or input.dtype.char not in "fd":
         input = _summands("sum", xp, input, dtype)
     elif dim is None and not keepdim:
-        return xp.add.reduce(input, None)
+        return xp.add.reduce(input, None, None, xp.empty((), input.dtype))
     return total(xp, input, dim, keepdim)
 
 

@@ -164,6 +164,7 @@ PROGRAMS = """
     y = b.data; y.add_(1); b._version, b
     x.data = tk.zeros(2, dtype=tk.float64); x
     x.data = tk.zeros(2, dtype=tk.int64)
+    b.data = tk.zeros(2, dtype=tk.int64)
     b._is_view(), b[0]._is_view(), b.detach()._is_view()
     h = b.register_hook(lambda g: g * 2); b.sum().backward(); x.grad
     h = x.register_hook(lambda g: g * 2); b.sum().backward(); x.grad
