@@ -144,7 +144,7 @@ class Definition:
 
     def _add_node_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
         values = {**self.defaults, "shape": tensors[0]._array.shape}
-        values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
+        values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time
         add_node(rule, result, values)
 
     def add_node(
@@ -167,7 +167,7 @@ class Definition:
             rule.quick_form(result, x, y, tuple([values[name] for name in self.options]))
         else:
             values.update(outputs)
-            values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
+            values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time
             values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
             add_node(rule, result, values)
 

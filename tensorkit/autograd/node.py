@@ -74,38 +74,40 @@ class Rule:
         self.node = node  # its name, as PyTorch prints it: MulBackward0
         self.inputs = inputs
         self.options = options  # of a view: what it was called with, which its node saves too
-        self.formulas = tuple(formulas.get(name) for name in inputs)
-        self.needs = tuple(() if f is None else _parameters(f) for f in self.formulas)
+        each = [formulas.get(name) for name in inputs]
+        self.needs = tuple(() if f is None else _parameters(f) for f in each)
         # What a node saves, in the order in which formulas name it and in which it is checked: the
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
         self.keep(tuple(dict.fromkeys([*asked, *options])))
-        # for each formula, where in ``keeps`` its values are
-        self.positions = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
-        # for each value that is saved, the inputs whose formulas need it
-        self.users = tuple(
-            tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
-        )
+        # for each input: its number, its formula, and where in ``keeps`` the values for that are
+        positions = [tuple(map(self.keeps.index, needs)) for needs in self.needs]
+        self.formulas = tuple(zip(range(len(inputs)), each, positions, strict=True))
 
     def keep(self, names: tuple[str, ...]) -> None:
         """Set what a node saves. Backward frees tensors and numbers that are inputs."""
         self.keeps, inputs = names, {"out", *self.inputs}
+        self.indices = tuple(range(len(names)))
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
-        values: Any = node.values(as_tensors) if node.saved else ()
+        values: Any = node.saved  # nothing but options, or:
+        if values is not self.unchanged:
+            values = node.values(as_tensors)
         found: list[Any] = []
-        # strict= would take a tenth of a node's time
-        for edge, formula, needs in zip(node.edges, self.formulas, self.positions):  # noqa: B905
-            if edge is None:
+        edges = node.edges
+        for at, formula, needs in self.formulas:  # with zip a node would take a tenth longer
+            if edges[at] is None:
                 found.append(None)
             elif formula is None:
                 raise NotSupportedError(
                     f"derivative for aten::{self.name} is not implemented",
                     repair="x.detach() before it, if no gradient should flow",
                 )
+            elif not needs:
+                found.append(formula(g))
             elif len(needs) == 1:
                 found.append(formula(g, values[needs[0]]))
             else:
@@ -176,16 +178,18 @@ class Node:
         self.shape, self.dtype = array.shape, array.dtype
         self.order, self.hooks = next_order(), None
 
-    def values(self, as_tensors: bool, indices: Iterable[int] | None = None) -> list[Any]:
+    def values(self, as_tensors: bool, indices: Iterable[int] = ()) -> list[Any]:
         """What was saved, or the values at ``indices``: tensors with history, or their arrays.
 
         AutogradError if an earlier backward freed it, or if it was written to since.
         """
         found, versions = [], self.versions
-        for at in range(len(self.saved)) if indices is None else indices:
+        for at in indices or self.rule.indices:
             value = self.saved[at]
             kind = value.__class__
-            if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
+            if value is None:  # no formula that runs needs it
+                pass
+            elif kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
                 storage: Any = value if kind is Storage else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
@@ -197,8 +201,6 @@ class Node:
 
     def released(self) -> tuple[Any, ...]:
         """What stays saved after backward: options, but no tensors and no numbers of inputs."""
-        if self.saved is self.rule.unchanged:
-            return self.saved
         return tuple(map(_freed, self.saved, self.rule.frees))
 
     def name(self) -> str:
@@ -340,16 +342,20 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
     """
     if state.inference or not state.grad or result._array.dtype.kind != "f":
         return mark_inference(result)
-    edges = []
-    for name in rule.inputs:
+    edges: list[Any] = []
+    needed: Any = None
+    for name, needs in zip(rule.inputs, rule.needs):  # noqa: B905 - strict= takes time
         x = values[name]
-        edges.append(edge_of(x) if isinstance(x, TensorBase) and x._node is not None else None)
-    if edges.count(None) == len(edges):
+        edge = edge_of(x) if isinstance(x, TensorBase) and x._node is not None else None
+        if edge is not None:
+            needed = needs if needed is None else needed + needs
+        edges.append(edge)
+    if needed is None:  # there is no edge
         return result
     saved, versions = [], []
-    for name, users in zip(rule.keeps, rule.users):  # noqa: B905 - as in Rule.gradients
+    for name in rule.keeps:
         value, version = result if name == "out" else values.get(name), 0
-        if isinstance(value, TensorBase) and not [at for at in users if edges[at] is not None]:
+        if isinstance(value, TensorBase) and name not in needed:
             value = None
         elif isinstance(value, TensorBase):
             _refuse_inference(value)
@@ -387,6 +393,7 @@ def quick_form(  # noqa: C901 - one function, for speed
     has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
     keeps_result, keeps_shape = "out" in keeps, "shape" in keeps
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
+    is_turned = indices == [1, 0]  # as of a product, whose first formula needs the second factor
     no_versions = (0,) * (2 + len(options))
     is_constant = min(indices, default=4) >= 4  # all that is saved are options
     keeps_tensors, keeps_more = min(indices, default=2) < 2, max(indices, default=2) >= 2
@@ -428,17 +435,17 @@ def quick_form(  # noqa: C901 - one function, for speed
                     x = x_storage = None
                 if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
                     y = y_storage = None
-                if x_storage is not None or y_storage is not None:
-                    both = x_storage and x_storage.version, y_storage and y_storage.version
-                    if any(both):
-                        node.versions = pick((*both, *no_versions))
+                x_version = 0 if x_storage is None else x_storage.version
+                y_version = 0 if y_storage is None else y_storage.version
+                if x_version or y_version:
+                    node.versions = pick((x_version, y_version, *no_versions))
             if keeps_more:
                 out = None
                 if keeps_result:  # its storage: the tensor itself would point back to the node
                     out = result._storage or base.storage_of(result)
                 node.saved = pick((x, y, out, shape, *given))
             else:
-                node.saved = pick((x, y))
+                node.saved = (y, x) if is_turned else pick((x, y))
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
         if x_edge.__class__ is Node and x_edge.shape == node.shape:
             node.shape = x_edge.shape  # one tuple for both: a sixth of a node's memory

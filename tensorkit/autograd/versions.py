@@ -57,9 +57,9 @@ def view(
         return result
     result._view_base = x._view_base if node is VIEW or node is NO_GRAD_VIEW else x
     result._edge, result._seen = None, storage.version
-    result._node = VIEW if state.grad and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
-    edge: Any = None
-    if node is not None and state.grad:
+    is_recorded, edge = state.grad, None
+    result._node = VIEW if is_recorded and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
+    if node is not None and is_recorded:
         edge = x if node is LEAF else edge_of(x)
     if edge is not None:
         assert rule is not None
