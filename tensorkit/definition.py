@@ -143,9 +143,8 @@ class Definition:
             self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
 
     def _add_node_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
-        values = {**self.defaults, "shape": tensors[0]._array.shape}
-        values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time
-        add_node(rule, result, values)
+        named = zip(self.inputs, tensors)  # noqa: B905 - some may be left out
+        add_node(rule, result, {**self.defaults, **dict(named), "shape": tensors[0]._array.shape})
 
     def add_node(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
@@ -159,10 +158,9 @@ class Definition:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
                     rule = self.rules[name]
-        if rule is None:
+        if rule is None or (direct_path.is_open and result._array.dtype.kind != "f"):
             return
-        is_quick = rule.quick_form is not None and result._array.dtype.kind == "f"
-        if is_quick and not outputs and direct_path.is_open:
+        if rule.quick_form is not None and not outputs and direct_path.is_open:
             x, y = (*tensors, None)[:2]
             rule.quick_form(result, x, y, tuple([values[name] for name in self.options]))
         else:

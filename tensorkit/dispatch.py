@@ -81,7 +81,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     """An operation of one tensor, and options."""
     compute, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    bools, counts_as_vector = definition.bools, definition.counts_as_vector
+    bools, counts_as_vector = [at - 1 for at in definition.bools], definition.counts_as_vector
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -95,13 +95,12 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             ):
                 if not (array.ndim or is_view) and (counts_as_vector or args or options):
                     raise NotDirect
-                if args or options:
-                    for at in bools:
-                        if args[at - 1 :] and args[at - 1].__class__ is not bool:
-                            raise NotDirect
-                    found = direct_path.run(compute, array, *args, **options)
-                else:
+                if not (args or options):
                     found = direct_path.run(compute, array)
+                elif bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
+                    raise NotDirect
+                else:
+                    found = direct_path.run(compute, array, *args, **options)
                 if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
                     values = None
                     if node is not None and definition.options:
@@ -165,9 +164,8 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            for at in bools:
-                if args[at:] and args[at].__class__ is not bool:
-                    raise NotDirect
+            if bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
+                raise NotDirect
             found = direct_path.run(compute, *arrays, *args[n:], **options)
             if not is_simple:
                 return finish(definition, found, args, options)

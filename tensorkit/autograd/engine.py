@@ -13,7 +13,7 @@ see every operation. Gradients of leaves are collected until the end and only th
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
@@ -26,7 +26,7 @@ from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
-from tensorkit.devices import Device, backend_of, device_of_array, is_array
+from tensorkit.devices import backend_of, device_of_array, is_array
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
@@ -220,9 +220,7 @@ class _Run:
                 if leaf.__class__ is not Node and (wanted is None or leaf in wanted):
                     found = self.found[leaf] = self._after_hooks(leaf._hooks, gradient)
                     if found.__class__ is not _ndarray or leaf._array.__class__ is not _ndarray:
-                        device = device_of_array(self._array(found))
-                        if device is not leaf.device:
-                            raise _moved(leaf, device)
+                        _refuse_moved((leaf,), self._array(found))
             self.pending.clear()  # for _n_references
         finally:
             state.grad, state.on_arrays = before[:2]
@@ -259,7 +257,7 @@ class _Run:
                 try:
                     values = rule.gradients(node, gradient, as_tensors)
                 except (TypeError, ValueError):
-                    _refuse_moved(node, device_of_array(self._array(gradient)))
+                    _refuse_moved(node.saved, self._array(gradient))
                     raise
             del gradient  # its memory can be used again
             at = -1
@@ -411,17 +409,14 @@ def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
     return leading
 
 
-def _refuse_moved(node: Node, device: Device) -> None:
-    """Raise if a tensor that the node saved is a leaf that was moved away from its gradient."""
-    for value in node.saved:
-        if isinstance(value, TensorBase) and value.device is not device:
-            raise _moved(value, device)
-
-
-def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:
-    return DeviceMismatchError(
-        "Expected all tensors to be on the same device, but found at least two devices, "
-        f"{leaf.device} and {device}!",
-        f"A leaf of shape {tuple(leaf.shape)} was moved after it had been computed with.",
-        repair="model.to(device) first, then the forward pass and backward()",
-    )
+def _refuse_moved(values: Iterable[Any], gradient: Any) -> None:
+    """Raise if one of these, perhaps tensors, is not where this array is: a leaf was moved."""
+    device = device_of_array(gradient)
+    for leaf in values:
+        if isinstance(leaf, TensorBase) and leaf.device is not device:
+            raise DeviceMismatchError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{leaf.device} and {device}!",
+                f"A leaf of shape {tuple(leaf.shape)} was moved after it had been computed with.",
+                repair="model.to(device) first, then the forward pass and backward()",
+            )

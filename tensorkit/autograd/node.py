@@ -97,9 +97,8 @@ class Rule:
         if values is not self.unchanged:
             values = node.values(as_tensors)
         found: list[Any] = []
-        edges = node.edges
         for at, formula, needs in self.formulas:  # with zip a node would take a tenth longer
-            if edges[at] is None:
+            if node.edges[at] is None:
                 found.append(None)
             elif formula is None:
                 raise NotSupportedError(
@@ -404,6 +403,7 @@ def quick_form(  # noqa: C901 - one function, for speed
         [name in needs[which] for name in (first, second)] for which in (first, second)
     )
     has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
+    has_both = has_x_edge and has_y_edge
     keeps_result, keeps_shape = "out" in keeps, "shape" in keeps
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
     is_turned = indices == [1, 0]  # as of a product, whose first formula needs the second factor
@@ -437,10 +437,7 @@ def quick_form(  # noqa: C901 - one function, for speed
         array = result._array
         result._node = node = _new(Node)
         node.rule, node.versions, node.hooks, node.saved = rule, 0, None, unchanged
-        if has_x_edge and has_y_edge:
-            node.edges = x_edge, y_edge
-        else:
-            node.edges = (x_edge,) if has_x_edge else (y_edge,)
+        node.edges = (x_edge, y_edge) if has_both else (x_edge if has_x_edge else y_edge,)
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
             if keeps_tensors:

@@ -136,7 +136,7 @@ def sum(
     if dtype is not None or input.dtype.char not in "fd":
         input = _summands("sum", xp, input, dtype)
     elif dim is None and not keepdim:
-        return xp.add.reduce(input, None, None, xp.empty((), input.dtype))
+        return xp.add.reduce(input, None)
     return total(xp, input, dim, keepdim)
 
 
