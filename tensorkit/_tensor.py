@@ -299,7 +299,7 @@ class Tensor(Methods):
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
-        if state.modes:
+        if not direct_path.is_open and state.modes:
             return through_modes(Tensor.detach, (self,), {}, records=True)
         result = base.new(self._array)
         result._storage = self._storage or base.storage_of(self)

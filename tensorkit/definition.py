@@ -161,8 +161,7 @@ class Definition:
         if rule is None or (direct_path.is_open and result._array.dtype.kind != "f"):
             return
         if rule.quick_form is not None and not outputs and direct_path.is_open:
-            x, y = (*tensors, None)[:2]
-            rule.quick_form(result, x, y, tuple([values[name] for name in self.options]))
+            rule.quick_form(result, *tensors, given=tuple([values[name] for name in self.options]))
         else:
             values.update(outputs)
             values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time

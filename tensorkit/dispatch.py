@@ -319,7 +319,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     if a.__class__ is not _ndarray:
                         function = _ufunc_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
-                    direct_path.run(function, a, b, out=a)
+                    direct_path.run(function, a, b, a)
                     written(input, name)
                     return input
         except _NOT_DIRECT:

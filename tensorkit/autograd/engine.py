@@ -144,7 +144,7 @@ def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     found = []
-    for position, (root, gradient) in enumerate(zip(roots, gradients, strict=True)):
+    for position, root in enumerate(roots):
         edge = edge_of(root) if isinstance(root, TensorBase) else None
         if edge is None:
             raise AutogradError(
@@ -152,7 +152,7 @@ def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
                 "No operation on a tensor that requires grad led to it.",
                 repair="x.requires_grad_()    # before y is computed from it",
             )
-        found.append((edge, _first_gradient(root, gradient, position)))
+        found.append((edge, _first_gradient(root, gradients[position], position)))
     return found
 
 

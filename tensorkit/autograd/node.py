@@ -376,8 +376,7 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
                 value = base.same_memory(value)
         saved.append(value)
         versions.append(version)
-    noted = tuple(versions) if any(versions) else 0
-    result._node = Node(rule, result, tuple(edges), tuple(saved), noted)
+    result._node = Node(rule, result, tuple(edges), tuple(saved), any(versions) and tuple(versions))
     if state.recordings:
         state.recordings[-1].node(result._node)
     return result
@@ -452,7 +451,9 @@ def quick_form(  # noqa: C901 - one function, for speed
             if keeps_more:
                 out = None
                 if keeps_result:  # its storage: the tensor itself would point back to the node
-                    out = result._storage or base.storage_of(result)
+                    if result._storage is None:
+                        result._storage, result._offset = Storage(array), 0
+                    out = result._storage
                 node.saved = pick((x, y, out, shape, *given))
             else:
                 node.saved = (y, x) if is_turned else pick((x, y))

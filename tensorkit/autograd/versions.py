@@ -127,6 +127,7 @@ def written(x: TensorBase, operation: str) -> None:
     storage = x._storage or base.storage_of(x)
     storage.version += 1
     frame = sys._getframe(1)
+    frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
     code = frame.f_code
     # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:

@@ -68,7 +68,7 @@ def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
             return None
     except (IndexError, TypeError):
         return None
-    if not shown.size or (kind is tuple and min(shown.strides, default=0) < 0):
+    if not shown.size or (kind is tuple and min((0, *shown.strides)) < 0):
         return None
     return view(x, shown, rule, None if x._node is None else {"index": (index, ...)})
 

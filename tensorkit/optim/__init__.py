@@ -147,7 +147,7 @@ class Optimizer:
 
 def _check_writable(param: Tensor, state: dict[str, Any]) -> None:
     """Raise where a parameter cannot be written to, or its state is on another device."""
-    if not param._is_contiguous:
+    if not param._array.flags.c_contiguous:
         inplace.check_overlap(param)
     for name, each in state.items():
         if name != "step":
