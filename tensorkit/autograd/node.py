@@ -376,7 +376,8 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
                 value = base.same_memory(value)
         saved.append(value)
         versions.append(version)
-    result._node = Node(rule, result, tuple(edges), tuple(saved), any(versions) and tuple(versions))
+    noted = tuple(versions) if any(versions) else 0
+    result._node = Node(rule, result, tuple(edges), tuple(saved), noted)
     if state.recordings:
         state.recordings[-1].node(result._node)
     return result

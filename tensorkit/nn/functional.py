@@ -214,7 +214,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
         return items
     sums = total(xp, wide(xp, items))
     sums = sums / items.size if reduction == "mean" else sums
-    return sums.astype(items.dtype, copy=False)
+    return sums if sums.dtype == items.dtype else sums.astype(items.dtype)
 
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
@@ -329,6 +329,11 @@ def _check_classes(input: Tensor, target: Tensor, reduction: str) -> None:
 
 def _at_classes(xp: Any, target: Any, shape: Ints) -> Any:
     """Where the scores of all items' classes are in scores of this shape."""
+    wrong = first_outside(target, shape[-1])
+    if wrong is not None:
+        detail = f"There are {shape[-1]} classes, 0 to {shape[-1] - 1}; no class is ignored."
+        repair = "x[y >= 0], y[y >= 0]    # without the others" if wrong < 0 else None
+        raise errors.IndexRangeError(f"Target {wrong} is out of bounds.", detail, repair=repair)
     return (target,) if len(shape) == 1 else (xp.arange(target.size), target)
 
 
@@ -341,14 +346,10 @@ def nll_loss(xp: Any, input: Any, target: Any, *, reduction: str = "mean") -> An
     >>> tk.nn.functional.nll_loss(tk.tensor([[-1., -2.]]), tk.tensor([1]))
     tensor(2.)
     """
-    if target.shape != input.shape[:-1] or target.ndim > 1 or target.dtype.char not in "lB":
+    if target.shape != input.shape[:-1] or target.ndim > 1:
         raise ValueError
-    n_classes = input.shape[-1]
-    wrong = first_outside(target, n_classes)
-    if wrong is not None:
-        detail = f"There are {n_classes} classes, 0 to {n_classes - 1}; no class is ignored."
-        repair = "x[y >= 0], y[y >= 0]    # without the others" if wrong < 0 else None
-        raise errors.IndexRangeError(f"Target {wrong} is out of bounds.", detail, repair=repair)
+    if target.dtype.char not in "lB":
+        raise ValueError
     return _reduced(xp, -input[_at_classes(xp, target, input.shape)], reduction)
 
 
