@@ -21,7 +21,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from traitlets.config import Config
 
@@ -53,12 +52,6 @@ class Writer:
             os.close(self._lock)
             raise
 
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Leave the gradebook."""
         self._entries.close()
@@ -72,7 +65,7 @@ class Writer:
             known == result
             and page.is_file()
             and _hash(page.read_bytes()) == known.autograded
-            and agreement.is_entered(result, self._entries.scores)
+            and self._entries.has(result)
         )
 
     def apply(self, result: Result) -> None:
@@ -84,10 +77,9 @@ class Writer:
         agreement.check_results(result.chapter, [result], self._entries.checks)
         file = result_file(self.root, result.learner, result.chapter)
         file.unlink(missing_ok=True)
-        page = result.page or autograded(result, self.source)
-        self._write_notebook(result, page)
+        written = write_page(self.root, self.source, result)
         self._grade(result)
-        self._write_result(replace(result, autograded=_hash(page.encode())), file)
+        self._write_result(replace(result, autograded=written), file)
 
     def _write_result(self, result: Result, file: Path) -> None:
         if result.timings:
@@ -95,29 +87,6 @@ class Writer:
             seconds = {step: round(seconds, 4) for step, seconds in result.timings.items()}
             files.write(beside, json.dumps(seconds))
         files.write(file, result.to_json())
-
-    # the notebook
-
-    def _write_notebook(self, result: Result, page: str) -> None:
-        """The folder of the autograded notebook, whole or not at all."""
-        folder = autograded_file(self.root, result.learner, result.chapter).parent
-        beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
-        (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
-        # both travel with the feedback: without them `release_feedback` stops, for everybody
-        (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
-        handed = self.root / "course" / "submitted" / result.learner / result.chapter
-        secret = intake.exchange_secret(handed) or secrets.token_hex(16)
-        (beside / "submission_secret.txt").write_text(secret, encoding="ascii")
-        for name, content in self.source.files.items():
-            path = beside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        remove(folder)  # nbgrader makes its files read-only
-        beside.rename(folder)
-
-    # the gradebook
 
     def _grade(self, result: Result) -> None:
         cells = {matching.grade_id(cell): cell for cell in result.cells}
@@ -135,6 +104,28 @@ class Writer:
     def _is_unchanged(self, cell: Cell | None) -> bool:
         released = None if cell is None else self.source.by_id.get(cell["id"])
         return cell is None or (released is not None and released["source"] == cell["source"])
+
+
+def write_page(root: Path, source: Source, result: Result) -> str:
+    """Write the folder of the autograded notebook, whole or not at all; the notebook's hash."""
+    page = result.page or autograded(result, source)
+    folder = autograded_file(root, result.learner, result.chapter).parent
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
+    # both travel with the feedback: without them `release_feedback` stops, for everybody
+    (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
+    handed = root / "course" / "submitted" / result.learner / result.chapter
+    secret = intake.exchange_secret(handed) or secrets.token_hex(16)
+    (beside / "submission_secret.txt").write_text(secret, encoding="ascii")
+    for name, content in source.files.items():
+        path = beside / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    remove(folder)  # nbgrader makes its files read-only
+    beside.rename(folder)
+    return _hash(page.encode())
 
 
 def autograded_file(root: Path, learner: str, chapter: str) -> Path:
@@ -157,25 +148,21 @@ def _locked(folder: Path) -> int:
 
 
 def autograded(result: Result, source: Source) -> str:
-    """The autograded notebook as JSON."""
-    # on one line: with an indent it is not the part of json in C that writes it
-    return json.dumps(notebook(result, source), ensure_ascii=False) + "\n"
-
-
-def notebook(result: Result, source: Source) -> dict[str, Any]:
-    """The autograded notebook: what a learner wrote in it is clean."""
+    """The autograded notebook as JSON: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
     cells = result.cells if is_graded else source.released["cells"]
     room = clean.Room()
     cells = [_written(cell, source, graded, room) for cell in cells]
     note = _note(result)
-    return {
+    content = {
         "cells": ([note] if note else []) + cells,
         "metadata": source.released["metadata"],
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+    # on one line: with an indent it is not the part of json in C that writes it
+    return json.dumps(content, ensure_ascii=False) + "\n"
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
