@@ -56,6 +56,8 @@ def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     grades = []
     for student in sorted(book.students, key=lambda student: student.id):
         own = found.get(student.id)
+        if own and not any(each.grades for each in own.notebooks):
+            own = None  # an extension alone
         penalty = (own.late_submission_penalty or 0.0) if own else 0.0
         moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
         grades.append(
@@ -81,6 +83,7 @@ def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
     config: nbgrader's.
     """
     root = paths.course_root()
+    paths.check_exercises(root)
     source = matching.source_of(root, chapter)
     agreement.check_notebooks(source)
     if waiting := batch.not_graded(root, chapter):
@@ -264,7 +267,7 @@ class CsvExport(CsvExportPlugin):
 
     def export(self, gradebook: Gradebook) -> None:
         """Write the file. Raises CourseError if a grade is missing or older than its points."""
-        known = {each.name for each in gradebook.assignments}
+        known = {each.name for each in gradebook.assignments if each.notebooks}
         built = paths.released_chapters(paths.course_root())
         for chapter in map(str, self.assignment or sorted(known.intersection(built))):
             check_grades(gradebook, chapter, self.config)

@@ -96,7 +96,7 @@ class ChapterEntries:
         found = (
             points.issuperset((each.cell, each.report.score) for each in result.exercises)
             and _moment(result.timestamp) in (None, notebook.assignment.timestamp)
-            and notebook.late_submission_penalty == _penalty(notebook, self._config)
+            and (notebook.late_submission_penalty or 0) == (_penalty(notebook, self._config) or 0)
         )
         book.db.rollback()  # what was read is not kept: others may change it
         return found

@@ -53,7 +53,7 @@ class GradedNotebook(NotebookExporter):
                 # nbgrader has removed the earlier page, and would do so after any other exception
                 write_page(root, matching.source_of(root, chapter), earlier)
                 rest = f"others may be left: course grade {chapter}"
-                raise SystemExit(f"{learner} keeps the earlier grade; {rest}. {problem}") from None
+                raise SystemExit(f"The page of {learner} is as it was; {rest}. {problem}") from None
             for sentence in filter(None, (result.sentence, *result.troubles, *result.repaired)):
                 _log.warning("%s: %s", learner, sentence)
         page = autograded_file(root, learner, chapter)

@@ -24,6 +24,7 @@ from course.grading import batch, nbgrader_way, workers
 from course.grading.gradebook import ChapterEntries
 from course.grading.result import Result, result_file, stored
 from course.grading.writer import Writer
+from course.notebook import exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError
@@ -134,7 +135,7 @@ def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
 
     with monkeypatch.context() as patch:
         patch.setattr(batch, "results", fail)
-        with pytest.raises(SystemExit, match="ada keeps the earlier grade"):
+        with pytest.raises(SystemExit, match=r"The page of ada is as it was; .*course grade 01"):
             _autograde(school, force=True)
     assert json.loads(page.read_text("utf-8")) == before
     _autograde(school, force=True)
@@ -456,6 +457,26 @@ def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School) -> Non
         entry = book.find_submission(CHAPTER, "bob")
         assert entry.total_seconds_late == 86400
         assert entry.late_submission_penalty == 6
+
+
+def test_a_due_date_that_was_moved_counts_at_the_next_run(school: School, late: Any) -> None:
+    with school.gradebook() as book:
+        book.find_assignment(CHAPTER).duedate = datetime(2026, 3, 5)
+        book.db.commit()
+    grade(school, config=late)
+    with school.gradebook() as book:
+        assert book.find_submission(CHAPTER, "bob").late_submission_penalty == 0
+
+
+def test_all_are_graded_again_after_a_change_of_the_definitions(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a check was corrected, and everybody kept the grade of the wrong one
+    school.submit("bob", half)
+    before = grade(school)["bob"]
+    assert grade(school)["bob"].source == before.source
+    monkeypatch.setattr(exercise, "digest", lambda chapter: "of another text")
+    assert grade(school)["bob"].source != before.source
 
 
 def test_an_extension_takes_the_penalty_back(school: School, late: Any) -> None:

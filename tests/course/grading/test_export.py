@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from nbgrader.api import Gradebook
 
 from course.authoring.release import nbgrader_config
 from course.grading import batch, export, intake, judge
+from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Submission
 from course.grading.result import result_file
 from course.notebook import exercise
@@ -187,6 +189,34 @@ def test_definitions_with_other_points_than_the_gradebook_are_not_exported(
     with pytest.raises(CourseError, match=f"Run: nbgrader generate_assignment {CHAPTER} --force"):
         write("moodle")
     assert not (graded.root / "grades.csv").exists()
+
+
+def test_definitions_that_are_not_installed_are_not_exported(write: Write, graded: School) -> None:
+    file = graded.root / "course" / "exercises" / "ch01_tensors.py"
+    file.parent.mkdir()
+    file.write_text("# with other points", encoding="utf-8")
+    with pytest.raises(CourseError, match="is not what is installed"):
+        write("csv")
+
+
+def test_a_chapter_of_which_only_the_due_date_is_known_stops_no_export(graded: School) -> None:
+    with graded.gradebook() as book:
+        book.add_assignment("02_operations", duedate=datetime(2027, 4, 1))
+    folder = graded.root / "notebooks" / "02_operations"
+    folder.mkdir()
+    (folder / "02_operations.ipynb").touch()
+    export.CsvExport(to=str(graded.root / "all.csv"), config=nbgrader_config(own=True)).export(
+        graded.gradebook()
+    )
+    assert "02_operations" in (graded.root / "all.csv").read_text("utf-8")
+
+
+def test_who_has_an_extension_and_handed_nothing_in_is_missing(
+    write: Write, graded: School
+) -> None:
+    with closing(ChapterEntries(graded.root, CHAPTER, nbgrader_config(own=True))) as entries:
+        entries.extend("cem", 1)
+    assert write("gradescope")[3][5:8] == ["", "20", "Missing"]
 
 
 def test_a_grade_of_an_older_release_is_not_exported(
