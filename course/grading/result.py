@@ -7,7 +7,7 @@
                                    "ungraded" (the machine is to blame; such a result is not kept)
       "sentence": "",              why it is not graded
       "submission": "3f9a...",     SHA-256 of the notebook as it was handed in
-      "source": "b771...",         SHA-256 of the instructor's notebook
+      "source": "b771...",         SHA-256 of the chapter: notebooks, data, definitions
       "timestamp": "2026-03-01T10:00:00+00:00",     when it was collected; null if unknown
       "seed": "81c2...",           of the draws
       "profile": "namespaces+seccomp",              or "landlock+seccomp", or "unsafe"
