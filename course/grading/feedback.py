@@ -23,12 +23,11 @@ from traitlets.config import Config
 
 from course.grading import class_report
 from course.grading.gradebook import ChapterEntries
-from course.grading.result import stored
-from course.grading.writer import autograded_file
+from course.grading.result import autograded_file, stored
 from course.notebook import exercise
 from course.notebook.limited import limited
 from course.shared import extras
-from course.shared.errors import TimeLimit
+from course.shared.errors import CourseError, TimeLimit
 
 _TEMPLATES = Path(__file__).with_name("templates")
 MOST = 2000
@@ -79,6 +78,9 @@ class Heading(Preprocessor):
         root = Path(self.config.CourseDirectory.root)
         result = stored(root, learner, chapter)
         if result is not None:
+            if not result.has_page(root):
+                sentence = f"The autograded notebook of {learner} is not that of the grade"
+                raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
             with closing(ChapterEntries(root, chapter, self.config)) as entries:
                 entries.check([result])
         names["heading"] = _heading(names["db_url"], chapter, learner)

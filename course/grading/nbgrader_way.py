@@ -20,9 +20,9 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course.grading import batch, intake
-from course.grading.result import stored
+from course.grading.result import autograded_file, stored
 from course.grading.session import remove
-from course.grading.writer import autograded_file, write_page
+from course.grading.writer import write_page
 from course.notebook import matching
 from course.shared import files, paths
 from course.shared.errors import CourseError

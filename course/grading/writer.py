@@ -25,7 +25,7 @@ from pathlib import Path
 from traitlets.config import Config
 
 from course.grading import agreement, clean, intake
-from course.grading.result import Graded, Result, result_file, stored
+from course.grading.result import Graded, Result, autograded_file, result_file, stored
 from course.grading.session import remove
 from course.notebook import matching
 from course.notebook.matching import Cell, Source
@@ -60,13 +60,7 @@ class Writer:
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
         known = stored(self.root, result.learner, result.chapter)
-        page = autograded_file(self.root, result.learner, result.chapter)
-        return (
-            known == result
-            and page.is_file()
-            and _hash(page.read_bytes()) == known.autograded
-            and self._entries.has(result)
-        )
+        return known == result and known.has_page(self.root) and self._entries.has(result)
 
     def apply(self, result: Result) -> None:
         """Write everything about a result.
@@ -125,12 +119,7 @@ def write_page(root: Path, source: Source, result: Result) -> str:
         path.write_bytes(content)
     remove(folder)  # nbgrader makes its files read-only
     beside.rename(folder)
-    return _hash(page.encode())
-
-
-def autograded_file(root: Path, learner: str, chapter: str) -> Path:
-    """Where the autograded notebook of a submission lies."""
-    return root / "course" / "autograded" / learner / chapter / f"{chapter}.ipynb"
+    return hashlib.sha256(page.encode()).hexdigest()
 
 
 def _locked(folder: Path) -> int:
@@ -162,7 +151,7 @@ def autograded(result: Result, source: Source) -> str:
         "nbformat_minor": 5,
     }
     # on one line: with an indent it is not the part of json in C that writes it
-    return json.dumps(content, ensure_ascii=False) + "\n"
+    return json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
@@ -210,7 +199,3 @@ def _note(result: Result) -> Cell | None:
     # one block of HTML: names of files stand in these sentences, and are no markdown
     text = f"<div><strong>About this submission</strong><ul>{''.join(lines)}</ul></div>"
     return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -122,6 +122,16 @@ def test_no_page_is_made_of_a_grade_by_other_points(school: School, graded: Conf
     assert not (school.root / "course" / "feedback" / "ada" / CHAPTER).exists()
 
 
+def test_no_page_is_made_of_another_notebook_than_the_graded_one(
+    school: School, graded: Config
+) -> None:
+    # an older folder was restored, or another learner's
+    file = school.root / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    file.write_text(file.read_text("utf-8").replace("Mine: ", "Hers: "), "utf-8")
+    with pytest.raises(NbGraderException):
+        _feedback(graded)
+
+
 @pytest.mark.rest
 def test_the_list_above_the_page_leads_to_each_answer(page: str, klass_once: Class) -> None:
     listed = page[page.index("<nav") : page.index("</nav>")]
