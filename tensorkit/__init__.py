@@ -20,7 +20,7 @@ top, read ``add`` in ops.arithmetic and ``op`` in dispatch first.
     autograd.versions                    views, versions, writes in place                     (5)
     autograd.hooks, autograd.recording   ``.grad`` and hooks; where tensors come from        (11)
     ops.arguments, ops.copying           dtypes that differ, numbers; devices that differ     (8)
-    definition, explainer                what ``@op`` declares; why a call is refused        (11)
+    definition, refusals                what ``@op`` declares; why a call is refused        (11)
     ops.inplace                          checks before a write in place, and the write        (5)
     dispatch_layers, dispatch            how a call finds its kernel; the direct path        (18)
     ops.arithmetic *                     ``add``: forward, gradient and example               (2)

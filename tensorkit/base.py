@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.autograd.grad_mode import state
 from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides
 from tensorkit.overrides import overridable
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 _ndarray = np.ndarray
 
@@ -123,8 +123,8 @@ def new(array: Any) -> Tensor:
     result._array = array
     result._storage = None
     result._node = None
-    if state.recordings:
-        state.recordings[-1].made(result)
+    if state.origin_recorders:
+        state.origin_recorders[-1].made(result)
     return result
 
 

@@ -42,12 +42,12 @@ class Definition:
     check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
     call: Any  # the public operation
-    kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
+    kernel_name: str  # that in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
         assert declared.keys() <= Definition.__annotations__.keys(), declared
         self.forward, self.name = forward, forward.__name__.strip("_")
-        self.kernel, self.ndim = f"{self.name}_cpu", {}
+        self.kernel_name, self.ndim = f"{self.name}_cpu", {}
         parameters = list(signature(forward).parameters.values())[1:]
         self.signature = Signature(parameters)
         self.tensors = len([each for each in parameters if _is_tensor(each)])
@@ -60,8 +60,8 @@ class Definition:
         # the option that takes integers one by one or as a sequence: x.view(2, 3), x.view((2, 3))
         variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
         self.variadic = variadic[0] if variadic else ""
-        if self.ufunc and not forward.__code__.co_names:  # it has no body
-            self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
+        if self.ufunc:
+            self.forward = _ufunc_or(forward, self.ufunc, self.defaults)
         self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
         # What a call asks on the direct path. Of each tensor: number of dimensions, category of its
         # dtype, and NumPy's letters of the dtypes that it may have.
@@ -198,6 +198,20 @@ class Definition:
 
 
 OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+
+
+def _ufunc_or(
+    forward: Callable[..., Any], ufunc: str, defaults: dict[str, Any]
+) -> Callable[..., Any]:
+    """``forward`` for calls with options; the array library's own function for all others."""
+
+    @wraps(forward)
+    def kernel(xp: Any, *arrays: Any, **options: Any) -> Any:
+        if options and options != defaults:
+            return forward(xp, *arrays, **options)
+        return getattr(xp, ufunc)(*arrays)
+
+    return kernel
 
 
 def _add_no_node(result: Tensor, *tensors: Any) -> None:

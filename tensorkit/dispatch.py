@@ -18,7 +18,7 @@ node. Before, it checks only what NumPy would not refuse: the number of dimensio
 dtypes, dtypes that differ. Its functions are below, one for operations of one tensor, of two and of
 several. A call that they cannot compute raises one of ``_NOT_DIRECT``, or does not enter their
 ``if``. Then **the layers** of ``tensorkit.dispatch_layers`` take the call: arguments by name,
-NumPy's names of options, dtypes to be promoted, devices, modes. ``tensorkit.explainer`` has the
+NumPy's names of options, dtypes to be promoted, devices, modes. ``tensorkit.refusals`` has the
 words for what is wrong.
 
 The formulas of a backward give arrays instead of tensors (``state.on_arrays``); then an operation
@@ -31,18 +31,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, direct_path, dtypes, explainer, layout
-from tensorkit.autograd.grad_mode import state
+from tensorkit import base, direct_path, layout, refusals
 from tensorkit.autograd.node import INFERENCE
 from tensorkit.autograd.versions import view, written
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of
 from tensorkit.direct_path import NotDirect
-from tensorkit.dispatch_layers import call_layers, finish, on_arrays, owned
+from tensorkit.dispatch_layers import call_layers, call_on_arrays, finish, owned
 from tensorkit.errstate import without_warnings
-from tensorkit.ops.arguments import as_number, result_type
+from tensorkit.ops.arguments import as_number, promoted_dtype
 from tensorkit.ops.inplace import check_output_dtype, check_output_shape, check_overlap, in_place
+from tensorkit.thread_state import state
 
 _ndarray = np.ndarray
 _asarray, _new_array = np.asarray, np.array
@@ -74,7 +74,7 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
 
 # The direct path. What ends it: the path itself says so, or it is closed; a number for which there
 # is no table; an argument that has no array; what NumPy refuses, which the layers then explain.
-_NOT_DIRECT = (NotDirect, KeyError, *explainer.FROM_ARRAYS)
+_NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
 def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
@@ -253,7 +253,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             pass
         if not (isinstance(other, TensorBase) or as_number(other) is not None):
             if isinstance(other, _ndarray):
-                explainer.refuse_array(definition, input, other)
+                refusals.refuse_array(definition, input, other)
             return NotImplemented
         return call_layers(definition, (input, other), {})
 
@@ -261,7 +261,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
             if input.__class__ is other.__class__ is _ndarray and not options:
                 return compute(input, other)
-            return on_arrays(definition, input, other, **options)
+            return call_on_arrays(definition, input, other, **options)
         found = NotImplemented if options or other is None else operator(input, other)
         if found is not NotImplemented:
             return found
@@ -325,7 +325,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
         except _NOT_DIRECT:
             pass  # also: the memory is read-only
         if isinstance(other, _ndarray):
-            explainer.refuse_array(definition, input, other)
+            refusals.refuse_array(definition, input, other)
         others = () if other is None else (other,)
         return otherwise(input, *others, **options)
 
@@ -350,7 +350,4 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     if isinstance(other, TensorBase):
         own, wanted = tuple(input.shape), tuple(other.shape)
         check_output_shape(own, layout.broadcast_shapes(own, wanted))
-    dtype = result_type(input, other)
-    if definition.to_floating and not dtype.is_floating_point:
-        dtype = dtypes.get_default_dtype()
-    check_output_dtype(dtype, input.dtype)
+    check_output_dtype(promoted_dtype([input, other], definition.to_floating), input.dtype)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, direct_path, layout
-from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
+from tensorkit.autograd.grad_mode import enable_grad, no_grad
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
@@ -32,6 +32,7 @@ from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
 from tensorkit.ops import copying, reductions
 from tensorkit.overrides import overridable
+from tensorkit.thread_state import state
 
 
 def backward(

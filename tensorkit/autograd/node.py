@@ -24,11 +24,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorkit import base
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 class Marker:
@@ -378,8 +378,8 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0
     result._node = Node(rule, result, tuple(edges), tuple(saved), noted)
-    if state.recordings:
-        state.recordings[-1].node(result._node)
+    if state.origin_recorders:
+        state.origin_recorders[-1].node(result._node)
     return result
 
 

@@ -15,13 +15,13 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from tensorkit import base, direct_path
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
 from tensorkit.dispatch_mode import WRAPPER_CODE
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 class recording:
@@ -42,12 +42,14 @@ class recording:
     __slots__ = ()
 
     def __enter__(self) -> Self:
-        state.recordings = (*state.recordings, self)
+        state.origin_recorders = (*state.origin_recorders, self)
         direct_path.close()
         return self
 
     def __exit__(self, *error: object) -> None:
-        state.recordings = tuple([each for each in state.recordings if each is not self])
+        state.origin_recorders = tuple(
+            [each for each in state.origin_recorders if each is not self]
+        )
         direct_path.reopen()
 
     # The library calls these on the innermost recording.
@@ -108,9 +110,9 @@ class Origin:
         tensor = self._tensor()
         if tensor is None:
             assert self._storage is not None
-            before, state.recordings = state.recordings, ()
+            before, state.origin_recorders = state.origin_recorders, ()
             tensor = base.on_storage(self._storage, self._layout)
-            state.recordings = before
+            state.origin_recorders = before
             if self._tracked:
                 become_leaf(tensor)
             tensor._origin = self

@@ -14,7 +14,6 @@ import sys
 from typing import Any
 
 from tensorkit import base, direct_path
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import (
     INFERENCE,
     LEAF,
@@ -31,6 +30,7 @@ from tensorkit.autograd.node import (
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
+from tensorkit.thread_state import state
 
 _new = object.__new__
 
@@ -49,8 +49,8 @@ def view(
     result._offset = offset if array.size or offset is not None else base.offset_of(x)
     result._node = node = x._node
     is_in_mode = not direct_path.is_open  # recordings and inference are asked only then
-    if is_in_mode and state.recordings:
-        state.recordings[-1].made(result)
+    if is_in_mode and state.origin_recorders:
+        state.origin_recorders[-1].made(result)
     if array.dtype.kind != "f" or node is INFERENCE:
         return result
     if is_in_mode and node is None and state.inference:  # a view of a normal tensor stays one
@@ -67,8 +67,8 @@ def view(
         for name in rule.keeps:
             saved += (x._array.shape if name == "shape" else values[name],)
         result._edge = Node(rule, result, (edge,), saved)
-        if is_in_mode and state.recordings:
-            state.recordings[-1].node(result._edge)
+        if is_in_mode and state.origin_recorders:
+            state.origin_recorders[-1].node(result._edge)
     return result
 
 

@@ -122,7 +122,7 @@ def layer_norm(
     return _native_layer_norm(input, weight, bias, eps)
 
 
-@op(tensors=3, dtypes="floating", kernel="LayerNormKernelImpl")
+@op(tensors=3, dtypes="floating", kernel_name="LayerNormKernelImpl")
 def _native_layer_norm(
     xp: Any, input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
@@ -284,7 +284,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     lambda x, y: 2 * (y - x),
     promote=True,
     dtypes="floating",
-    kernel="mse_cpu",
+    kernel_name="mse_cpu",
 )
 def _mse_loss(xp: Any, x: Any, y: Any) -> Any:
     difference = x - y

@@ -136,7 +136,7 @@ def _check_divisor(x: Any, y: Any) -> None:
         )
 
 
-@op(promote=True, symbol="//", dtypes="numeric", kernel="div_floor_cpu")
+@op(promote=True, symbol="//", dtypes="numeric", kernel_name="div_floor_cpu")
 def floor_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
 

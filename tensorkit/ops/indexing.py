@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, direct_path, errors, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Rule
 from tensorkit.autograd.versions import check_write, view, written
 from tensorkit.base import Tensor, TensorBase
@@ -25,6 +24,7 @@ from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
 from tensorkit.ops.comparison import zeros_as
 from tensorkit.ops.copying import moved
 from tensorkit.ops.views import overwriting, refuse_index, refuse_position, take
+from tensorkit.thread_state import state
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
 _ndarray = np.ndarray
@@ -38,7 +38,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     found = _view_at_once(x, index)
     if found is not None:
         return found
-    if state.modes:  # as in seen_by_modes, without its call
+    if state.dispatch_modes:  # as in seen_by_modes, without its call
         return through_modes(getitem, (x, index), {}, records=True)
     picks: Picks = {}
     target = _viewed(x, index, picks)
@@ -354,7 +354,7 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     tracked = check_write(input, source)
     if input.device is not source.device:
         alike = input._is_contiguous and input.shape == source.shape
-        if alike and source.device is CPU and not tracked and not state.recordings:
+        if alike and source.device is CPU and not tracked and not state.origin_recorders:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
             array = without_warnings(source._array.astype, input.dtype.numpy, copy=False)
             input.device.backend.write_from_host(input._array, array, "copy_")

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, add_node, edge_of
 from tensorkit.autograd.versions import check_write, rebase, save_result, written
 from tensorkit.base import Tensor, TensorBase
@@ -17,6 +16,7 @@ from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError
 from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
+from tensorkit.thread_state import state
 
 
 def write(
@@ -46,8 +46,8 @@ def write(
         # a part of an expanded tensor, which NumPy takes for read-only
         x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
     node = None if rule is None else add_node(rule, base.same_memory(x), values or {})._node
-    if state.recordings:
-        state.recordings[-1].writes(x)
+    if state.origin_recorders:
+        state.origin_recorders[-1].writes(x)
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:

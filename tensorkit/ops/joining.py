@@ -6,7 +6,6 @@ from operator import index as as_index
 from typing import Any
 
 from tensorkit import base, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, edge_of, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
@@ -18,6 +17,7 @@ from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
+from tensorkit.thread_state import state
 
 
 @seen_by_modes

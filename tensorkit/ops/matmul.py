@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorkit import layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
@@ -20,6 +19,7 @@ from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors, need_two
 from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.reductions import sum, wide
+from tensorkit.thread_state import state
 
 Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its dimensions
 
@@ -56,7 +56,7 @@ def _check_sizes(input: Tensor, **others: Tensor) -> None:
 @op(
     ndim={"input": 2, "mat2": 2},
     dtypes="numeric",
-    kernel="addmm_impl_cpu_",
+    kernel_name="addmm_impl_cpu_",
     check=_check_sizes,
 )
 def mm(xp: Any, input: Any, mat2: Any) -> Any:
@@ -90,7 +90,7 @@ def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 @op(
     ndim={"mat1": 2, "mat2": 2},
     dtypes="numeric",
-    kernel="addmm_impl_cpu_",
+    kernel_name="addmm_impl_cpu_",
     check=_check_sum_of,
 )
 def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
@@ -128,7 +128,7 @@ mv.grad(
 )
 
 
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", check=_check_sizes)
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel_name="dot", check=_check_sizes)
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -144,7 +144,7 @@ dot.grad(input=lambda g, tensor: g * tensor, tensor=lambda g, input: g * input)
 _of_pairs = op(
     ndim={"input": 3, "mat2": 3},
     dtypes="numeric",
-    kernel="baddbmm_with_gemm",
+    kernel_name="baddbmm_with_gemm",
     check=_check_sizes,
 )
 

@@ -30,7 +30,7 @@ class Methods(TensorBase):
 
     __slots__ = ()
 
-    # NumPy leaves mixed expressions to us, and we refuse them: see explainer.refuse_array.
+    # NumPy leaves mixed expressions to us, and we refuse them: see refusals.refuse_array.
     __array_ufunc__ = None
 
     if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from operator import index as as_index
 from typing import Any, NoReturn
 
 from tensorkit import base, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
 from tensorkit.autograd.versions import view as view_of
 from tensorkit.base import Tensor, TensorBase
@@ -21,6 +20,7 @@ from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError, siz
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
+from tensorkit.thread_state import state
 
 _BEFORE = [(slice(None),) * n for n in range(layout.MOST_DIMS + 1)]  # of an index
 

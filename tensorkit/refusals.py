@@ -1,6 +1,6 @@
 """Why an operation refuses its arguments: asked by the layers, never on the direct path.
 
-``refuse`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
+``check`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
 line where learners meet it, then the numbers, then a repair.
 """
 
@@ -53,7 +53,7 @@ def refuse_array(definition: Any, left: Any, right: Any) -> NoReturn:
     )
 
 
-def refuse(definition: Any, values: dict[str, Any], promoted: DType | None = None) -> None:
+def check(definition: Any, values: dict[str, Any], promoted: DType | None = None) -> None:
     """Raise if something that is declared of an operation does not hold; values: its arguments.
 
     ``promoted`` is the dtype that operands are promoted to, where they are.
@@ -68,7 +68,7 @@ def refuse(definition: Any, values: dict[str, Any], promoted: DType | None = Non
     elif promoted.numpy.char not in LETTERS[definition.categories[0]]:
         repair = "x.int()" if promoted is bool_ else "x.bool() or x.long()"
         repair = "x.float()" if definition.categories[0] == "floating" else repair
-        raise no_kernel(definition.kernel, promoted, repair)
+        raise no_kernel(definition.kernel_name, promoted, repair)
 
 
 def in_words(definition: Any, error: Exception) -> Exception:
@@ -152,7 +152,7 @@ def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
         if x._array.dtype.char not in letters:
             dtype = of_numpy(x._array.dtype)
             repair = "x.float()" if category != "integral" else "x.long()"
-            raise no_kernel(definition.kernel, dtype, repair)
+            raise no_kernel(definition.kernel_name, dtype, repair)
 
 
 def _check_dims(definition: Any, values: dict[str, Any]) -> None:
