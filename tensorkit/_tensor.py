@@ -191,7 +191,7 @@ class Tensor(Methods):
         """
         array, n_dims = self._array, self._array.ndim
         if n_dims == 2 and (direct_path.is_open or not state.dispatch_modes):
-            return versions.view(self, array.T, _PERMUTE, _EXCHANGED)
+            return versions.make_view(self, array.T, _PERMUTE, _EXCHANGED)
         if n_dims == 2:
             return views.permute(self, (1, 0))
         warnings.warn(

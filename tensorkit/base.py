@@ -30,12 +30,12 @@ class TensorBase:
         "__weakref__",
         "_array",
         "_edge",
+        "_edge_version",
         "_grad",
         "_hooks",
         "_node",
         "_offset",
         "_origin",
-        "_seen",
         "_storage",
         "_view_base",
     )
@@ -45,8 +45,8 @@ class TensorBase:
     _storage: Storage | None
     _node: Any
     _view_base: "Tensor"  # of a view: the tensor it was made from, itself no view
-    _edge: Any  # of a view: its node, as long as the storage has version _seen
-    _seen: int
+    _edge: Any  # of a view: its node, as long as the storage has version _edge_version
+    _edge_version: int
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
     _origin: Any  # how it came about, if a recording was on; see autograd.recording

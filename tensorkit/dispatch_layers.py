@@ -13,20 +13,17 @@ import numpy as np
 
 from tensorkit import base, layout, refusals
 from tensorkit.autograd.node import mark_inference
-from tensorkit.autograd.versions import view
+from tensorkit.autograd.versions import make_view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of, is_array
 from tensorkit.dispatch_mode import through_modes
-from tensorkit.dtypes import DType
 from tensorkit.errors import NotSupportedError, TensorkitError
 from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import as_array, promoted_dtype
 from tensorkit.ops.copying import on_one_device
 from tensorkit.overrides import overridable
 from tensorkit.thread_state import state
-
-_asarray = np.asarray
 
 
 def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -84,9 +81,7 @@ def begin_trace(operation: Any, tensors: list[Any]) -> Trace:
     return trace
 
 
-def common_dtype_and_shape(
-    definition: Definition, tensors: list[Any]
-) -> tuple[DType | None, layout.Ints]:
+def common_dtype_and_shape(definition: Definition, tensors: list[Any]) -> tuple[Any, layout.Ints]:
     """The dtype and the shape that operands are promoted to; None where nothing is promoted."""
     if not (definition.promote or definition.to_floating):
         return None, ()
@@ -98,9 +93,7 @@ def common_dtype_and_shape(
     return dtype, shape
 
 
-def promote_operands(
-    xp: Any, tensors: list[Any], dtype: DType | None, shape: layout.Ints
-) -> list[Any]:
+def promote_operands(xp: Any, tensors: list[Any], dtype: Any, shape: layout.Ints) -> list[Any]:
     """The operands as arrays of this dtype and shape; as they are where the dtype is None."""
     if dtype is None:
         return [None if x is None else x._array for x in tensors]
@@ -200,7 +193,7 @@ def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
 def owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
-        return _asarray(found)
+        return np.asarray(found)
     may_share = backend_of(found).xp.may_share_memory
     same = [each for each in arrays if each.__class__ is found.__class__]
     flags = found.flags
@@ -223,4 +216,4 @@ def _finish_view(
         definition.add_node(result, args, options)
         return result
     values = None if x._node is None else definition.options_of(args, options)
-    return view(x, shown, definition.rules.get(None), values)
+    return make_view(x, shown, definition.rules.get(None), values)

@@ -22,7 +22,7 @@ import numpy as np
 from tensorkit import base, devices, direct_path, dtypes, refusals
 from tensorkit.autograd.function import Function
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_mix
+from tensorkit.devices import CPU, Device, check_same_device, get_default_device, is_array
 from tensorkit.dispatch_layers import begin_trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
@@ -110,7 +110,7 @@ def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
         if not isinstance(each, TensorBase):
             first = f"{who} {type_name(each)}, not a Tensor"
             raise TypeError(message(first, repair="return out"))
-        refuse_mix(*(x.device for x in (*tensors, each)))
+        check_same_device(*(x.device for x in (*tensors, each)))
         if any(x._array is each._array for x in tensors):
             details = "A kernel returns a new tensor: its input may be needed as it was."
             raise AutogradError(f"{who} one of its inputs", details, repair="return x.clone()")
@@ -201,7 +201,7 @@ class CustomOp:
         trace = begin_trace(self, tensors)
         if state.dispatch_modes:
             return through_modes(self, args, {}, records=False)
-        refuse_mix(*(x.device for x in tensors))
+        check_same_device(*(x.device for x in tensors))
         device = tensors[0].device if tensors else get_default_device()
         trace.device = device
         trace.kernel = kernel = find_kernel(self.kernels, self.name, device.type)

@@ -15,7 +15,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -223,7 +222,7 @@ class _Run:
                     gradient = self._after_hooks(leaf._hooks, self.pending.pop(leaf))
                     device = device_of_array(self._array(gradient))
                     if device is not leaf.device:
-                        raise _moved(leaf, device)
+                        raise _moved_error(leaf, device)
                     self.found[leaf] = gradient
                     del gradient  # for _n_references
         finally:
@@ -260,7 +259,7 @@ class _Run:
                 try:
                     values = rule.gradients(node, gradient, as_tensors)
                 except (TypeError, ValueError):
-                    _refuse_moved(node)
+                    _check_not_moved(node)
                     raise
             del gradient  # its memory can be used again
             for edge, value in zip(node.edges, values):  # noqa: B905 - as in Rule.gradients
@@ -402,21 +401,21 @@ def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
                 waiting.append(edge)
     leading: set[Any] = set()
     ends = set(wanted)
-    for node in sorted(reached, key=attrgetter("order")):
+    for node in sorted(reached, key=lambda node: node.order):
         if not ends.isdisjoint(node.edges):
             leading.add(node)
             ends.add(node)
     return leading
 
 
-def _refuse_moved(node: Node) -> None:
+def _check_not_moved(node: Node) -> None:
     """Raise if a tensor that the node saved is a leaf that was moved meanwhile."""
     for value in node.saved:
         if isinstance(value, TensorBase) and value.device is not node.device:
-            raise _moved(value, node.device)
+            raise _moved_error(value, node.device)
 
 
-def _moved(leaf: TensorBase, device: Device) -> DeviceMismatchError:
+def _moved_error(leaf: TensorBase, device: Device) -> DeviceMismatchError:
     return DeviceMismatchError(
         "Expected all tensors to be on the same device, but found at least two devices, "
         f"{leaf.device} and {device}!",

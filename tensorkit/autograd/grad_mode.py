@@ -4,7 +4,6 @@ A mode belongs to a thread. Each of these is a context and a decorator; on leavi
 an error, the mode is what it was before.
 """
 
-from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Self
 
@@ -41,7 +40,7 @@ class _Mode(ContextDecorator):
     _inference: bool | None = None  # None leaves it as it is
     _before: list[tuple[bool, bool]]  # a stack: one object may be entered twice
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
+    def __new__(cls, function: Any = None) -> Self:
         """The context; or, as a decorator without brackets, the decorated function."""
         made: Any = object.__new__(cls)
         made._before = []

@@ -47,9 +47,7 @@ class recording:
         return self
 
     def __exit__(self, *error: object) -> None:
-        state.origin_recorders = tuple(
-            [each for each in state.origin_recorders if each is not self]
-        )
+        state.origin_recorders = tuple(x for x in state.origin_recorders if x is not self)
         direct_path.reopen()
 
     # The library calls these on the innermost recording.

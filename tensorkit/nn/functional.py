@@ -68,7 +68,7 @@ def embedding(input: Tensor, weight: Tensor, **others: Any) -> Tensor:
     tensor([[3., 4.],
             [3., 4.]])
     """
-    errors.refuse_options("embedding", "input, weight", others)
+    errors.check_options("embedding", "input, weight", others)
     return _embedding(weight, input)
 
 
@@ -379,7 +379,7 @@ def cross_entropy(
     """
     need_tensor("cross_entropy_loss", input)
     others.update(weight=weight)
-    errors.refuse_options("cross_entropy", "class numbers as target, reduction", others)
+    errors.check_options("cross_entropy", "class numbers as target, reduction", others)
     scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(scores, target, reduction=reduction)
 
@@ -403,7 +403,7 @@ def binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
     """
     inside, backend = (x >= 0) & (x <= 1), backend_of(x)
     if backend is not CPU.backend:
-        backend.expect(inside, "The input of this loss was no probability")
+        backend.device_assert(inside, "The input of this loss was no probability")
     elif not inside.all():
         repair = "binary_cross_entropy_with_logits(input, target)"
         raise errors.DTypeError("all elements of input should be between 0 and 1", repair=repair)

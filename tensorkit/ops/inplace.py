@@ -7,9 +7,9 @@ import numpy as np
 
 from tensorkit import base, dtypes, layout
 from tensorkit.autograd.node import Node, Rule, add_node, edge_of
-from tensorkit.autograd.versions import check_write, rebase, save_result, written
+from tensorkit.autograd.versions import bump_version, check_write, rebase_history, save_result
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, refuse_mix
+from tensorkit.devices import CPU, check_same_device
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
@@ -52,9 +52,9 @@ def write(
         x._array[at] = array[()]  # a number travels with the launch
     else:
         without_warnings(x._array.__setitem__, at, array)
-    written(x, f"{operation}_")
+    bump_version(x, f"{operation}_")
     if node is not None:
-        rebase(x, node)
+        rebase_history(x, node)
 
 
 def in_place(
@@ -72,7 +72,7 @@ def in_place(
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is
             devices = [x.device for x in others if isinstance(x, TensorBase)]
-            refuse_mix(CPU, *devices, into=CPU)
+            check_same_device(CPU, *devices, into=CPU)
         tracked = check_write(input, *others)
         check_overlap(input, *others)
         if check is not None:
@@ -90,7 +90,7 @@ def in_place(
         if tracked:
             if "out" in result._node.rule.keeps:
                 save_result(result._node, input)
-            rebase(input, result._node)
+            rebase_history(input, result._node)
         return input
 
     inplace.__qualname__ = inplace.__name__ = name
