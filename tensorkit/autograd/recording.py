@@ -180,7 +180,7 @@ _BETTER_NAMES = {
     "convert": "to",
     "get_data": "data",
     "iter": "unbind",
-    "operator": "matmul",
+    "matmul_operator": "matmul",
     "rtruediv": "div",
 }
 

@@ -27,7 +27,7 @@ Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
+    """x @ y for vectors and matrices; the method calls BLAS in half of xp.matmul's time."""
     if x.__class__ is not np.ndarray:
         return backend_of(x).product(x, y)
     if x.dtype.char != "e":
@@ -37,20 +37,27 @@ def _product(x: Any, y: Any) -> Any:
 
 def _check_sizes(input: Tensor, **others: Tensor) -> None:
     """Raise unless the rows of the first are as long as the columns of the other."""
-    left, right = tuple(input.shape), *[tuple(x.shape) for x in others.values()]
-    if len(left) == 3 and (left[0], left[2]) != right[:2]:
-        raise ShapeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"{sizes((left[0], left[2]))} but got: {sizes(right[:2])}.",
-        )
-    if left[-1] != right[-2:][0]:
-        if len(left) == len(right) == 2:
-            refuse_sizes(left, right)
-        shown = "x".join(map(str, left))
-        first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({right[0]})"
-        if len(left) == 1:
-            first = f"inconsistent tensor size: vectors of {shown} and {right[0]} elements"
-        raise ShapeError(first)
+    (other,) = others.values()
+    left, right = tuple(input.shape), tuple(other.shape)
+    m, m2 = left[-1], right[0 if len(right) == 1 else -2]
+    if m == m2 and (len(left) < 3 or left[0] == right[0]):
+        return
+    if len(left) == len(right) == 2:
+        refuse_sizes(left, right)
+    shown = "x".join(map(str, left))
+    first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({m2})"
+    if len(left) == 1:
+        first = f"inconsistent tensor size: vectors of {shown} and {m2} elements"
+    elif len(left) == 3:
+        first = "Expected size for first two dimensions of batch2 tensor to be: "
+        first += f"{sizes((left[0], m))} but got: {sizes(right[:2])}."
+    numbers = f"The first has {left[0]} matrices, the second {right[0]}."
+    numbers = numbers if m == m2 else _numbers(m, m2)
+    raise ShapeError(first, numbers, repair="x @ y.mT" if m == right[-1] != m2 else None)
+
+
+def _numbers(m: int, m2: int) -> str:
+    return f"Rows of the first have {m} numbers, columns of the second {m2}."
 
 
 @op(
@@ -77,7 +84,7 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
     turned = "x @ y.t()" if m == p else None
     raise ShapeError(
         f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
-        f"Rows of the first have {m} numbers, columns of the second {m2}.",
+        _numbers(m, m2),
         repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
     )
 
@@ -221,7 +228,7 @@ def matmul(input: Any, other: Any) -> Tensor:
     return _batched(input, other)
 
 
-def operator(self: Tensor, other: Any) -> Any:
+def matmul_operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
