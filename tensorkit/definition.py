@@ -42,7 +42,7 @@ class Definition:
     # layers then find the words.
     check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
-    call: Any  # the public operation
+    call: Any  # the public operation; autograd.recording finds its variable ``definition``
     kernel_name: str  # that in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:

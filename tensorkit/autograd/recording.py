@@ -186,14 +186,19 @@ _BETTER_NAMES = {
 
 
 def _name(code: CodeType, found: dict[str, Any]) -> str:
-    """The name of the operation that a function of the library stands for."""
+    """The name of the operation that a function of the library stands for.
+
+    It is read from the function's variables: ``name`` of ``in_place``, ``make`` of ``factory``,
+    ``definition`` of what ``@op`` makes, ``cls`` of ``Function.apply``. Other functions have it
+    themselves, or in ``_BETTER_NAMES``.
+    """
     function = code.co_name
-    for variable in ("name", "make"):  # of closures: the name of the operation, or its function
+    for variable in ("name", "make"):
         if variable in code.co_freevars:
             return str(getattr(found[variable], "__name__", found[variable]))
-    if "definition" in found:  # those that @op makes of a definition
+    if "definition" in found:
         return str(found["definition"].name)
-    if function == "apply":  # of a Function
+    if function == "apply":
         return str(found["cls"].__name__)
     if function == "__call__":  # a module
         return type(found["self"]).__name__

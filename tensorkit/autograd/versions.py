@@ -108,10 +108,10 @@ def check_write(x: TensorBase, *others: Any) -> bool:
             repair="make the view outside of no_grad, too; or write to it inside",
         )
     if whole._node is LEAF:
-        of_view = is_view(x) or getattr(x, "_view_base", None) is not None
+        has_base = is_view(x) or getattr(x, "_view_base", None) is not None
         raise AutogradError(
-            f"a {'view of a ' * of_view}leaf Variable that requires grad is being used in an "
-            "in-place operation.",
+            f"a {'view of a leaf' if has_base else 'leaf'} Variable that requires grad is being "
+            "used in an in-place operation.",
             "A leaf has no history in which the change could be recorded.",
             repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
         )

@@ -65,7 +65,7 @@ def in_place(
     What a formula needs of the old values is a copy of them. ``check`` is called first, as
     the operation is, and may raise.
     """
-    name = f"{name or operation.__name__}_"
+    name = f"{name or operation.__name__}_"  # autograd.recording reads this variable
 
     def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
         need_tensor(name, input)
