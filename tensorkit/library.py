@@ -19,16 +19,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, devices, direct_path, dtypes, explainer
+from tensorkit import base, devices, direct_path, dtypes, refusals
 from tensorkit.autograd.function import Function
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_mix
-from tensorkit.dispatch_layers import Trace, find_kernel
+from tensorkit.devices import CPU, Device, check_same_device, get_default_device, is_array
+from tensorkit.dispatch_layers import begin_trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import without_warnings
 from tensorkit.overrides import replaced
+from tensorkit.thread_state import state
 
 Kernel = Callable[..., Any]
 
@@ -88,20 +88,20 @@ def scope() -> Iterator[None]:
     tensor(2.)
     """
     global _undo
-    outer, _undo, n_modes = _undo, ExitStack(), len(state.modes)
+    outer, _undo, n_modes = _undo, ExitStack(), len(state.dispatch_modes)
     _restore_at_the_end(devices._kinds)
     try:
         yield
     finally:
         _undo.close()
         _undo = outer
-        while len(state.modes) > n_modes:
-            state.modes[-1].__exit__()
+        while len(state.dispatch_modes) > n_modes:
+            state.dispatch_modes[-1].__exit__()
 
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
-    above = {"grad": False, "on_arrays": False, "modes": (), "trace": None}
+    above = {"grad": False, "on_arrays": False, "dispatch_modes": (), "trace": None}
     with replaced(state, closes_path=False, **above):
         found = kernel(*args, **options)
     tensors = [x for x in args if isinstance(x, TensorBase)]
@@ -110,7 +110,7 @@ def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
         if not isinstance(each, TensorBase):
             first = f"{who} {type_name(each)}, not a Tensor"
             raise TypeError(message(first, repair="return out"))
-        refuse_mix(*(x.device for x in (*tensors, each)))
+        check_same_device(*(x.device for x in (*tensors, each)))
         if any(x._array is each._array for x in tensors):
             details = "A kernel returns a new tensor: its input may be needed as it was."
             raise AutogradError(f"{who} one of its inputs", details, repair="return x.clone()")
@@ -145,7 +145,7 @@ def _check_result(definition: Any, kernel: Kernel, found: Any, arrays: Any, opti
     try:
         with warnings.catch_warnings(action="ignore"):
             own = without_warnings(definition.forward, CPU.backend.xp, *examples, **options)
-    except explainer.FROM_ARRAYS:
+    except refusals.FROM_ARRAYS:
         return
     wanted_shape = arrays[0].shape
     for given, wanted in zip(_results(found), _results(own), strict=True):
@@ -198,10 +198,10 @@ class CustomOp:
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
         tensors = [x for x in args if isinstance(x, TensorBase)]
-        trace = Trace(self, tensors)
-        if state.modes:
+        trace = begin_trace(self, tensors)
+        if state.dispatch_modes:
             return through_modes(self, args, {}, records=False)
-        refuse_mix(*(x.device for x in tensors))
+        check_same_device(*(x.device for x in tensors))
         device = tensors[0].device if tensors else get_default_device()
         trace.device = device
         trace.kernel = kernel = find_kernel(self.kernels, self.name, device.type)

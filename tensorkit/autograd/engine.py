@@ -15,13 +15,12 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from tensorkit import base, direct_path, layout
-from tensorkit.autograd.grad_mode import enable_grad, no_grad, state
+from tensorkit.autograd.grad_mode import enable_grad, no_grad
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
@@ -32,6 +31,7 @@ from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
 from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
 from tensorkit.ops import copying, reductions
 from tensorkit.overrides import overridable
+from tensorkit.thread_state import state
 
 
 def backward(
@@ -220,7 +220,7 @@ class _Run:
                 if leaf.__class__ is not Node and (wanted is None or leaf in wanted):
                     found = self.found[leaf] = self._after_hooks(leaf._hooks, gradient)
                     if found.__class__ is not _ndarray or leaf._array.__class__ is not _ndarray:
-                        _refuse_moved((leaf,), self._array(found))
+                        _check_not_moved((leaf,), self._array(found))
             self.pending.clear()  # for _n_references
         finally:
             state.grad, state.on_arrays = before[:2]
@@ -257,7 +257,7 @@ class _Run:
                 try:
                     values = rule.gradients(node, gradient, as_tensors)
                 except (TypeError, ValueError):
-                    _refuse_moved(node.saved, self._array(gradient))
+                    _check_not_moved(node.saved, self._array(gradient))
                     raise
             del gradient  # its memory can be used again
             at = -1
@@ -402,14 +402,14 @@ def _leading_to(wanted: dict[Any, None], roots: list[Any]) -> set[Any]:
                 waiting.append(edge)
     leading: set[Any] = set()
     ends = set(wanted)
-    for node in sorted(reached, key=attrgetter("order")):
+    for node in sorted(reached, key=lambda node: node.order):
         if not ends.isdisjoint(node.edges):
             leading.add(node)
             ends.add(node)
     return leading
 
 
-def _refuse_moved(values: Iterable[Any], gradient: Any) -> None:
+def _check_not_moved(values: Iterable[Any], gradient: Any) -> None:
     """Raise if one of these, perhaps tensors, is not where this array is: a leaf was moved."""
     device = device_of_array(gradient)
     for leaf in values:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorkit import base
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import INFERENCE, Hooks, Node, become_leaf, edge_of, hooks_of
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, message, type_name
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> None:

@@ -22,10 +22,10 @@ from operator import itemgetter
 from typing import Any, NoReturn
 
 from tensorkit import base
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 class Marker:
@@ -268,10 +268,10 @@ def edge_of(x: TensorBase) -> Any:
         return x
     storage: Any = x._storage
     if node is VIEW:
-        if storage.version != x._seen:
-            begin_anew(x, storage.version)
+        if storage.version != x._edge_version:
+            regenerate_edge(x, storage.version)
         return x._edge
-    if node is NO_GRAD_VIEW and state.grad and storage.version != x._seen:
+    if node is NO_GRAD_VIEW and state.grad and storage.version != x._edge_version:
         _refuse_no_grad_view(x)
     return None
 
@@ -287,13 +287,13 @@ def _refuse_no_grad_view(view: TensorBase) -> None:
         )
 
 
-def begin_anew(view: TensorBase, version: int) -> None:
+def regenerate_edge(view: TensorBase, version: int) -> None:
     """Give a view a new node, ``as_strided`` of its base, which was written to since.
 
     That is how a write through one view reaches all others.
     """
     whole, before = view._view_base, view._edge
-    edge, view._edge, view._seen = edge_of(whole), None, version
+    edge, view._edge, view._edge_version = edge_of(whole), None, version
     if edge is not None:
         layouts = (base.layout_of(whole), base.layout_of(view))
         view._edge = node = Node(AS_STRIDED, view, (edge,), layouts)
@@ -350,7 +350,7 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
 
     ``values``: the operation's inputs and options by name, of which the node keeps what the
     formulas need. Results with memory of their own get their nodes here, or from the rule's
-    ``quick_form``; views in ``versions.view``.
+    ``quick_form``; views in ``versions.make_view``.
     """
     if state.inference or not state.grad or result._array.dtype.kind != "f":
         return mark_inference(result)
@@ -370,7 +370,7 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
         if isinstance(value, TensorBase) and name not in needed:
             value = None
         elif isinstance(value, TensorBase):
-            _refuse_inference(value)
+            _check_not_inference(value)
             version = 0 if value._storage is None else value._storage.version
             if name == "out":  # the tensor itself would point back to the node
                 value = base.same_memory(value)
@@ -378,8 +378,8 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0
     result._node = Node(rule, result, tuple(edges), tuple(saved), noted)
-    if state.recordings:
-        state.recordings[-1].node(result._node)
+    if state.origin_recorders:
+        state.origin_recorders[-1].node(result._node)
     return result
 
 
@@ -468,7 +468,7 @@ def quick_form(  # noqa: C901 - one function, for speed
 # Refusing what was changed or freed
 
 
-def _refuse_inference(x: TensorBase) -> None:
+def _check_not_inference(x: TensorBase) -> None:
     """Raise if ``x`` was made in inference mode."""
     if x._node is INFERENCE:
         raise AutogradError(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit import call_stack
-from tensorkit.autograd.versions import check_write, written
+from tensorkit.autograd.versions import bump_version, check_write
 from tensorkit.base import TensorBase, storage_of
 from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
 from tensorkit.cuda.kernel_run import run
@@ -118,7 +118,7 @@ class Kernel:
             values |= {name: x._array for name, x in tensors.items()}
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
         for parameter in source.written - source.shared.keys():
-            written(given[parameter], name)
+            bump_version(given[parameter], name)
         user = call_stack.of_user(caller)
         line = user.f_code.co_filename, user.f_lineno
         launch = Launch(self, blocks, threads, args, line, *did)

@@ -302,7 +302,7 @@ std.grad(
 )
 
 
-@op(dtypes="floating", kernel="linalg_vector_norm_cpu")
+@op(dtypes="floating", kernel_name="linalg_vector_norm_cpu")
 def norm(
     xp: Any,
     input: Any,

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, NamedTuple
 
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
 from tensorkit.base import TensorBase
@@ -17,6 +16,7 @@ from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
 from tensorkit.ops.arguments import as_number
 from tensorkit.overrides import replaced
+from tensorkit.thread_state import state
 from tensorkit.viz import boxes, drawing
 from tensorkit.viz.boxes import Box
 from tensorkit.viz.drawing import Canvas
@@ -93,7 +93,7 @@ def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Ro
     traces = list[Trace]()
     with replaced(state, trace=traces):
         operation(*args, **options)
-    found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_part]
+    found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_inner]
     if not found:
         name = getattr(operation, "__name__", repr(operation))
         first = f"{function}(): {name} calls no operation that has a table of kernels"
