@@ -24,6 +24,7 @@ class _State(threading.local):
     recordings: tuple[Any, ...] = ()  # those that are on; see autograd.recording
     modes: tuple[Any, ...] = ()  # those that are on, the innermost last; see dispatch_mode
     trace: list[Any] | None = None  # what the layers of dispatch do, for explain.dispatch
+    words: dict[str, Any] | None = None  # what CUDA's words mean in a kernel, while one is run
 
 
 state = _State()

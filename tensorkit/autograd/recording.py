@@ -39,8 +39,6 @@ class recording:
     True
     """
 
-    __slots__ = ()
-
     def __enter__(self) -> Self:
         state.recordings = (*state.recordings, self)
         direct_path.close()
