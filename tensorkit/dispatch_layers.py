@@ -52,8 +52,7 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
         values.update(zip(definition.inputs, tensors, strict=True))
         device = next(x for x in tensors if isinstance(x, TensorBase)).device
         arrays, trace.dtype = _promotion(definition, values, tensors, device)
-        kernel = find_kernel(definition.kernels, definition.name, device.type)
-        trace.device, trace.kernel = device, kernel
+        trace.kernel = kernel = find_kernel(definition.kernels, definition.name, device.type)
         found = _device(definition, kernel, device.backend.xp, arrays, others, named)
     trace.result = finish(definition, found, (*tensors, *others), named)
     return trace.result
@@ -63,17 +62,15 @@ class Trace:
     """What the layers did with a call, which ``explain.dispatch`` reads in ``state.trace``."""
 
     dtype: Any = None  # that promotion computes in; None where the operation does not promote
-    device: Any = None
     kernel: Any = None
     result: Any = None
 
     def __init__(self, operation: Any, tensors: list[Any]) -> None:
         self.operation, self.tensors, self.modes = operation, tensors, state.modes
-        if state.trace is None:
-            return
-        # a part of another call, which has no result yet
-        self.is_part = any(trace.result is None for trace in state.trace)
-        state.trace.append(self)
+        if state.trace is not None:
+            # a part of another call, which has no result yet
+            self.is_part = any(trace.result is None for trace in state.trace)
+            state.trace.append(self)
 
 
 @overridable
