@@ -126,14 +126,14 @@ def run(source: Source, blocks: Pair, threads: Pair, given: dict[str, Any], seed
 
 def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Random) -> None:
     """Run the threads of a block, phase by phase."""
-    log.block = block
-    arrays = [*enumerate(log.source.shared.items(), start=1 + block * len(log.source.shared))]
+    log.block, log.written = block, set()
+    arrays = enumerate(log.source.shared.items(), start=1)
     shared = {name: Memory(name, x.copy(), -at << 40, log) for at, (name, x) in arrays}
     threads = {n: log.source.thread(**given) for n in range(log.n_threads)}
     words = {n: _words(log, n, shared) for n in threads}
-    is_running = True
-    while is_running:
-        reached: dict[int, int] = {}  # the lines of barriers, 0 for the end: the lowest thread
+    reached = dict[int, int]()  # the lines of barriers, 0 for the end: the lowest thread there
+    while 0 not in reached:
+        reached = {}
         for n in order.sample(range(log.n_threads), log.n_threads):
             log.thread, log.running, state.words = n, threads[n], words[n]
             try:
@@ -142,8 +142,7 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
                 log.explain(error)
             reached[line] = min(n, reached.get(line, n))
         log.check_barrier(reached)
-        is_running = 0 not in reached
-        log.phase_ends(is_running)
+        log.phase_ends(is_barrier=0 not in reached)
 
 
 def _words(log: "Log", thread: int, shared: dict[str, Memory]) -> dict[str, Any]:
@@ -169,13 +168,13 @@ class Log:
         self.n_threads = math.prod(threads)
         self.block = self.thread = 0  # those that run
         self.running: Any = None  # the generator of the thread
-        self.counts = self.least = Counts()
         self.shown = list[dict[Any, list[list[Access]]]]()
         self._numbers = Counter[str]()
         # the place in the text of each instruction, and what the threads did since the last barrier
         self.positions: list[Any] = [*source.thread.__code__.co_positions()]
         self.accesses = list[Access]()
-        # of each address: an access for each block and kind
+        self.written = set[int]()  # addresses in the shared memory of the block
+        # of each address in global memory: an access for each block and kind
         self._touched = defaultdict[int, dict[Any, Access]](dict)
 
     def phase_ends(self, is_barrier: bool) -> None:
@@ -188,11 +187,12 @@ class Log:
             turns[came] += 1
         self._check_races(elements, "thread")
         for address, accesses in elements.items():
-            touched, first = self._touched[address], accesses[0]
-            # without a race a thread wrote first what it reads here
-            if address < 0 and first.kind != STORE and (self.block, STORE) not in touched:
-                self._refuse_unwritten(first)
-            touched |= {(self.block, each.kind): each for each in accesses}
+            if address >= 0:
+                self._touched[address] |= {(self.block, each.kind): each for each in accesses}
+            elif accesses[0].kind != STORE and address not in self.written:
+                self._refuse_unwritten(accesses[0])
+            else:  # without a race a thread wrote first what it reads here
+                self.written.add(address)
         sites, numbers = defaultdict(list), self._numbers
         for (_, warp, place, kind), accesses in sorted(warps.items()):
             sites[place[0], kind != LOAD, place].append(accesses)
@@ -214,7 +214,7 @@ class Log:
         self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        whole = [a for them in self._touched.values() for a in them.values() if a.address >= 0]
+        whole = [each for them in self._touched.values() for each in them.values()]
         read = {each.memory for each in whole if each.kind != STORE}
         written = {each.memory for each in whole if each.kind != LOAD}
         pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *written))

@@ -233,8 +233,7 @@ class Source(ast.NodeTransformer):
         if type(value) in _NUMBERS and isinstance(node.ctx, ast.Load):
             return ast.Constant(value)
         if text not in self.own:
-            repair = f"def {self.name}(..., {text.rpartition('.')[2]}):"
-            repair = value.example if isinstance(value, Word) else repair
+            repair = _CALLS.get(value, f"def {self.name}(..., {text.rpartition('.')[2]}):")
             self.refuse(f"{text} is no number and no argument", repair)
         self.plain.setdefault(text, self.line)
         return node
