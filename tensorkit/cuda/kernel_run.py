@@ -216,9 +216,9 @@ class Log:
         # each argument that is read is read once, each that is written once
         whole = [each for them in self._touched.values() for each in them.values()]
         read = {each.memory for each in whole if each.kind != STORE}
-        written = {each.memory for each in whole if each.kind != LOAD}
-        pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *written))
-        self.least = Counts(*(sum(x.host.size for x in some) for some in (read, written)), pieces)
+        wrote = {each.memory for each in whole if each.kind != LOAD}
+        pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *wrote))
+        self.least = Counts(sum(x.host.size for x in read), sum(x.host.size for x in wrote), pieces)
 
     # What goes wrong
 

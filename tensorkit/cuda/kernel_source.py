@@ -243,7 +243,7 @@ class Source(ast.NodeTransformer):
     def visit_Call(self, node: Any) -> Any:
         name, function, args = ast.unparse(node.func), self.value(node.func), node.args
         if function is atomic_add and len(args) == 3 and not node.keywords:
-            element = self.visit(ast.Subscript(*args[:2], ast.Store()))
+            element = self.visit(ast.Subscript(args[0], args[1], ast.Store()))
             self.added.add(ast.unparse(args[0]))
             args = [args[0], element.slice, self.visit(args[2])]
             return ast.Call(_expression("jit.atomic_add"), args, [])
