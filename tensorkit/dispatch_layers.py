@@ -50,9 +50,9 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
         values.update(zip(definition.inputs, tensors, strict=True))
         trace.dtype, shape = common_dtype_and_shape(definition, tensors)
         refusals.check(definition, values, trace.dtype)
-        trace.device = next(x for x in tensors if isinstance(x, TensorBase)).device
-        trace.kernel = find_kernel(definition.kernels, definition.name, trace.device.type)
-        xp = trace.device.backend.xp
+        device = next(x for x in tensors if isinstance(x, TensorBase)).device
+        trace.kernel = find_kernel(definition.kernels, definition.name, device.type)
+        xp = device.backend.xp
         arrays = promote_operands(xp, tensors, trace.dtype, shape)
         found = run_kernel(definition, trace.kernel, xp, arrays, others, named)
     trace.result = finish(definition, found, (*tensors, *others), named)
@@ -64,7 +64,6 @@ class Trace:
 
     is_inner = False  # whether another call makes this one
     dtype: Any = None  # that promotion computes in; None where the operation does not promote
-    device: Any = None
     kernel: Any = None
     result: Any = None  # None as long as the call runs
 

@@ -46,9 +46,7 @@ class DispatchMode:
     add
     """
 
-    def __torch_dispatch__(
-        self, func: Any, types: tuple[type, ...], args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What a call of ``func`` gives."""
         first = f"{type(self).__name__} needs a method __torch_dispatch__"
         repair = "def __torch_dispatch__(self, func, types, args=(), kwargs=None): ..."

@@ -92,12 +92,10 @@ class OutOfMemoryError(TensorkitError, RuntimeError):
 
 
 class KernelError(TensorkitError, RuntimeError):
-    """A kernel that cannot be compiled, or that does what a GPU would not notice."""
+    """A kernel that cannot be compiled, or that does what a GPU would not notice.
 
-    line: int
-    block: tuple[int, int]
-    threads: tuple[tuple[int, int], ...]
-    element: tuple[int, ...]
+    ``line`` says where; of a launch also ``block``, ``threads`` and ``element``.
+    """
 
 
 class MissingPackageError(TensorkitError, ImportError):

@@ -13,6 +13,7 @@ class ThreadState(threading.local):
     origin_recorders: tuple[Any, ...] = ()  # those that are on; see autograd.recording
     dispatch_modes: tuple[Any, ...] = ()  # those that are on, the innermost last
     trace: list[Any] | None = None  # what the layers of dispatch do, for explain.dispatch
+    words: dict[str, Any] | None = None  # what CUDA's words mean in a kernel, while one is run
 
 
 state = ThreadState()

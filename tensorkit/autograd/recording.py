@@ -39,8 +39,6 @@ class recording:
     True
     """
 
-    __slots__ = ()
-
     def __enter__(self) -> Self:
         state.origin_recorders = (*state.origin_recorders, self)
         direct_path.close()

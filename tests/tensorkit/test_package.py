@@ -66,7 +66,6 @@ LAYERS = [
     "random",
     "cuda",
     "cuda.kernel_source",
-    "cuda.kernel_log",
     "cuda.kernel_run",
     "cuda.kernels",
     "autograd.function",

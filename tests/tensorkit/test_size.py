@@ -20,8 +20,8 @@ MOST_OF_CORE, MOST_IMPORTS = 3257, 264
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
-ADDED_IN_OTHERS = 102
-MOST_ADDED, MOST_BESIDE = 1_134, 10_475  # the limits are 1,000 and 10,500
+ADDED_IN_OTHERS = 96
+MOST_ADDED, MOST_BESIDE = 1_000, 10_475  # the limits are 1,000 and 10,500
 
 
 def test_no_room_of_the_library_has_grown():
