@@ -222,8 +222,8 @@ class Handle(Opaque):
     caller: Caller
     number: int
 
-    def goes_back_as(self) -> int:
-        """Its number, for the other side, which knows what it means."""
+    def number_there(self) -> int:
+        """The number by which the learner's side knows this object."""
         return self.number
 
     def __getattr__(self, name: str) -> Any:

@@ -119,7 +119,7 @@ class Warm:
             )
         learners_end.close()
         self._control = own_end
-        view = profiles.View(
+        sandbox = profiles.Sandbox(
             self.profile,
             readable=(*environment.readable(), str(stage)),
             path=(str(stage), *environment.import_path()),
@@ -129,7 +129,7 @@ class Warm:
         )
         own_end.settimeout(START_SECONDS)
         try:
-            own_end.send(json.dumps(asdict(view)).encode())
+            own_end.send(json.dumps(asdict(sandbox)).encode())
             if own_end.recv(100) == b"ready":
                 self.waited += time.monotonic() - begun
                 return
