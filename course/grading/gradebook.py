@@ -60,7 +60,7 @@ class ChapterEntries:
         graded = [*notebook.grade_cells, *notebook.task_cells]
         answers = {cell.name for cell in notebook.solution_cells}
         self.tasks = frozenset(cell.name for cell in notebook.task_cells)
-        """Those of which a person reads what learners made elsewhere in the notebook."""
+        """Cells that describe a task, whose work stands elsewhere in the notebook."""
         points = {cell.name: float(cell.max_score) for cell in graded}
         self.cells = {
             name: agreement.in_words(
@@ -70,11 +70,11 @@ class ChapterEntries:
         }
         """What each cell is: an answer, worth points, both, or a task."""
         self.graded = {cell.id: cell.name for cell in graded}
-        """The cells that have points, by their ids here."""
+        """The names of the cells that have points, by their ids in the gradebook."""
         self.commented = {
             cell.id: cell.name for cell in (*notebook.solution_cells, *notebook.task_cells)
         }
-        """The cells that a person may say something about, by their ids here."""
+        """The names of the cells that may have a comment, by their ids in the gradebook."""
         self._book.db.commit()
 
     def close(self) -> None:
@@ -112,12 +112,12 @@ class ChapterEntries:
             database.rollback()
             raise
         finally:
-            database.expunge_all()  # a class has thousands
+            database.expunge_all()  # otherwise thousands of objects stay in memory
 
     def extend(self, learner: str, days: float) -> None:
-        """Give a learner so many days more, from the due date on; another extension gives way.
+        """Extend a learner's due date by some days; this replaces an earlier extension.
 
-        What was graded already loses its penalty, or gets it back. Raises CourseError where there
+        The penalty of what is graded already is computed again. Raises CourseError where there
         is no due date, or where the gradebook does not know the learner.
         """
         if self._due is None:
@@ -174,7 +174,7 @@ def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
 
 
 def scores_in(book: Gradebook, assignment: str) -> dict[str, dict[str, float | None]]:
-    """The automatic points of an assignment, by learner and cell. `assignment`: its id there."""
+    """The automatic points of an assignment, given by its id, by learner and cell."""
     rows = book.db.execute(
         select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
         .select_from(Grade)
@@ -204,7 +204,7 @@ def roster(root: Path, config: Config) -> list[str]:
     url = _url(root, config)
     file = url.removeprefix("sqlite:///")
     if file != url and not Path(file).is_file():
-        return []  # to ask would make one
+        return []  # opening it would make one
     with opened(root, config) as book:
         return sorted(book.db.execute(select(Student.id)).scalars())
 
