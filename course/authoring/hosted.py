@@ -51,8 +51,8 @@ from course.notebook.chapter_folder import enter
 
 enter("{chapter}")"""
 )
-"""What the chapters import is named with the version that is there. So pip leaves it alone, or says
-that it does not fit and changes nothing; what is missing it installs."""
+"""pip is given the installed version of each library that the chapters import. So it keeps them, or
+says that they do not fit and changes nothing; it installs what is missing."""
 
 CELL_ID = "install-the-course"
 

@@ -151,8 +151,8 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
 def check_definitions(source: Source) -> None:
     """Raises CourseError if a chapter's checks cannot be trusted.
 
-    That is if more than a tenth of the points depend on what only the learner's own process sees, or
-    if an instructor's plain check reads names that learners can define besides their answers.
+    That is if more than a tenth of the points depend on what only the learner's own process sees,
+    or if an instructor's plain check reads names that learners can define besides their answers.
     """
     known = exercise.load(source.chapter)
     points = sum(definition.points for definition in known.values())

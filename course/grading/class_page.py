@@ -25,8 +25,8 @@ from course.grading.similar import Pair
 from course.notebook.report import prose
 
 FEW, MANY = 5, 40
-"""How many ways to be wrong, and learners in a list, are shown of one exercise; the rows of a table of
-learners. The CSV files hold all."""
+"""How many ways to be wrong, and learners in a list, are shown of one exercise; the rows of a table
+of learners. The CSV files hold all."""
 FIRST = 10
 """Learners who need help that are shown at once."""
 WIDE, NARROW = 760, 380

@@ -46,7 +46,7 @@ class Case:
 
 
 def case(*args: Any, label: str, weight: float = 1.0, raises: bool = False) -> Case:
-    """A case of an exercise; points hang on its label, so a label stands once per exercise.
+    """A case of an exercise. Points belong to its label, so each label occurs once.
 
     args: lists and dictionaries in them are copied, or an answer that empties one would empty it
     for every check that follows.
