@@ -94,9 +94,7 @@ class Collect(ExchangeCollect):
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         name = Path(path).name
-        moment = _noted(name) or datetime.fromtimestamp(
-            0, UTC
-        )  # nbgrader raises for a folder without one
+        moment = _noted(name) or datetime.fromtimestamp(0, UTC)  # nbgrader needs one
         timestamp = moment.replace(tzinfo=None)
         return {"username": name.rsplit("+", 3)[0], "filename": name, "timestamp": timestamp}
 

@@ -370,7 +370,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _rebuilt(coded: Message) -> BaseException:
-    """The exception that was raised: of the same class if both sides know it, or of one made so."""
+    """The exception that was raised, of its class if both sides know it, else of a new one."""
     name, module = _sound_text(coded, "type"), _sound_text(coded, "module")
     text = _sound_text(coded, "text").strip()
     modules = {"builtins": builtins, "tensorkit.errors": tk_errors}

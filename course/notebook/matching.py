@@ -114,7 +114,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     last = 0
     for cell, known in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
         if known is not None and known["id"] in placed:
-            _choose_one_of_two(placed, known, cell, notes)
+            _choose_one(placed, known, cell, notes)
             known = None
         if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
             continue  # it installs the course where a chapter was opened as a hosted copy
@@ -267,7 +267,7 @@ def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) ->
     return by_id.get(cell["id"])
 
 
-def _choose_one_of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> None:
+def _choose_one(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> None:
     """Place one of two cells with the same id: the one with an answer; of two answers the later."""
     name = grade_id(known) or known["id"]
     first = placed[known["id"]]

@@ -391,7 +391,7 @@ def _sound_key(key: Any) -> Any:
 
 
 def _named(name: Any, *, trusts: bool) -> Any:
-    """The type, or if the other side is trusted the function, that both libraries call so."""
+    """The type of a library with this name; if the other side is trusted, a function, too."""
     module, _, attribute = name.partition(".")
     found = vars(_LIBRARIES[module])[attribute]
     if trusts or (isinstance(found, type) and issubclass(found, _TYPES)):

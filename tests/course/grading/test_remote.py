@@ -16,7 +16,7 @@ from course.notebook.exercise import Case, Draw, Exercise, case
 from course.notebook.report import Report
 
 
-def made(observe: Callable[..., Any], *args: Any, changes: bool = False) -> Exercise:
+def made(observe: Callable[..., Any], *args: Any) -> Exercise:
     """An exercise about `answer` with one case, in which this is observed of it."""
 
     class Made(Exercise):
@@ -24,8 +24,6 @@ def made(observe: Callable[..., Any], *args: Any, changes: bool = False) -> Exer
 
         For a test.
         """
-
-        changes_arguments = changes
 
         def is_answer(self, answer: Any) -> str | None:
             return None  # a class will do
