@@ -10,6 +10,7 @@ from classroom import CHAPTER, PIXELS, WITH_WORKERS, Class, School, cell_of, gra
 
 from course.grading import batch
 from course.grading.result import result_file
+from course.notebook import exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError
@@ -102,6 +103,17 @@ def test_notebooks_are_read_as_they_are_graded(
     grade(school, watch=lambda result, done, total: at_once.append(len(read) - done))
     assert len(read) == 6
     assert max(at_once) <= 2
+
+
+def test_all_are_graded_again_after_a_change_of_the_definitions(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a check was corrected, and everybody kept the grade of the wrong one
+    school.submit("bob", half)
+    before = grade(school)["bob"]
+    assert grade(school)["bob"].source == before.source
+    monkeypatch.setattr(exercise, "digest", lambda chapter: "of another text")
+    assert grade(school)["bob"].source != before.source
 
 
 @pytest.mark.rest

@@ -138,6 +138,15 @@ def late(school: School, half: bytes) -> Any:
     return config
 
 
+def test_a_due_date_that_was_moved_counts_at_the_next_run(school: School, late: Any) -> None:
+    with school.gradebook() as book:
+        book.find_assignment(CHAPTER).duedate = datetime(2026, 3, 5)
+        book.db.commit()
+    grade(school, config=late)
+    with school.gradebook() as book:
+        assert book.find_submission(CHAPTER, "bob").late_submission_penalty == 0
+
+
 def test_late_work_gets_a_penalty_that_an_extension_takes_back(school: School, late: Any) -> None:
     def penalty() -> float:
         with school.gradebook() as book:

@@ -11,8 +11,9 @@ from classroom import CHAPTER, WITH_WORKERS, School, grade
 
 from course.authoring.release import nbgrader_config
 from course.cli import commands
-from course.grading import nbgrader_way
+from course.grading import batch, nbgrader_way
 from course.grading.result import result_file
+from course.shared.errors import CourseError
 
 pytestmark = WITH_WORKERS
 
@@ -35,22 +36,45 @@ def test_nbgraders_own_command_passes_over_what_it_would_fail_at(
     assert not (folder / Path(*"d" * 10)).exists()
 
 
-def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
-    school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # stock: a traceback and no grade for either
+def _autograde(school: School, **options: object) -> None:
+    """As the command `nbgrader autograde` does."""
     from nbgrader.converters import Autograde
     from nbgrader.coursedir import CourseDirectory
 
-    monkeypatch.setenv("COURSE_ROOT", str(school.root))
+    config = nbgrader_config()
+    config.CourseDirectory.assignment_id = CHAPTER
+    Autograde(coursedir=CourseDirectory(config=config), config=config, **options).start()
+
+
+@pytest.mark.parametrize("fault", [CourseError("No sandbox."), KeyboardInterrupt()])
+def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
+    school: School, half: bytes, honest: bytes, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    # nbgrader removes it before, and after a failure once more
+    school.submit("ada", half)
+    grade(school)
+    page = school.root / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    before = page.read_bytes()
+    school.submit("ada", honest)
+
+    def fail(*_: object, **__: object) -> None:
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch, "results", fail)
+        with pytest.raises(SystemExit, match=r"The page of ada is as it was; .*course grade 01"):
+            _autograde(school, force=True)
+    assert page.read_bytes() == before
+    _autograde(school, force=True)
+    assert school.scores() == {"ada": 20}
+
+
+def test_nbgraders_own_way_grades_what_is_renamed_or_broken(school: School, honest: bytes) -> None:
+    # stock: a traceback and no grade for either
     ada = school.submit("ada", honest, name="ada (2).ipynb")
     (ada / "submission_secret.txt").write_bytes(b"\xde\xad")  # at which `release_feedback` stops
     school.submit("bob", honest[:5000])
-    config = nbgrader_config()
-    config.CourseDirectory.root = str(school.root)
-    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
-    config.CourseDirectory.assignment_id = CHAPTER
-    Autograde(coursedir=CourseDirectory(config=config), config=config).start()
+    _autograde(school)
     assert school.scores() == {"ada": 20, "bob": 0}
     file = result_file(school.root, "ada", CHAPTER)
     before = file.stat().st_mtime_ns
