@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorkit import direct_path
 from tensorkit.autograd.grad_mode import state
 from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
@@ -121,9 +122,8 @@ def new(array: Any) -> Tensor:
     """A tensor on an array that no other tensor uses."""
     result = object.__new__(tensor_class)
     result._array = array
-    result._storage = None
-    result._node = None
-    if state.recordings:
+    result._storage = result._node = None
+    if not direct_path.is_open and state.recordings:
         state.recordings[-1].made(result)
     return result
 

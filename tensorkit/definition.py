@@ -138,12 +138,13 @@ class Definition:
         values = {name: self.defaults.get(name) for name in self.options}
         for rule in filter(None, (self.rules[number], self.plain)):
             rule.quick_form = quick_form(rule, self.inputs, values)
-            function = rule.quick_form or self._add_node_without_options
+            function = rule.quick_form or partial(self._add_node_without_options, rule)
             names = (None, *self.inputs) if number is None else (number,)
             self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
 
-    def _add_node_without_options(self, result: Tensor, *tensors: Any) -> None:
-        self.add_node(result, tensors, {})
+    def _add_node_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
+        named = zip(self.inputs, tensors)  # noqa: B905 - some may be left out
+        add_node(rule, result, {**self.defaults, **dict(named), "shape": tensors[0]._array.shape})
 
     def add_node(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
@@ -151,20 +152,19 @@ class Definition:
         """Give the result of a call with these arguments its node."""
         values = self.options_of(args, options)
         rule, tensors = self.rules.get(None), args[: self.tensors]
-        if self.plain is not None and all(values[x] == self.defaults[x] for x in self.options):
+        if self.plain is not None and values == self.defaults:
             rule = self.plain
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
                     rule = self.rules[name]
-        if rule is None:
+        if rule is None or (direct_path.is_open and result._array.dtype.kind != "f"):
             return
         if rule.quick_form is not None and not outputs and direct_path.is_open:
-            x, y = (*tensors, None)[:2]
-            rule.quick_form(result, x, y, tuple([values[name] for name in self.options]))
+            rule.quick_form(result, *tensors, given=tuple([values[name] for name in self.options]))
         else:
             values.update(outputs)
-            values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
+            values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time
             values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
             add_node(rule, result, values)
 

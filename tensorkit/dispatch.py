@@ -81,7 +81,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     """An operation of one tensor, and options."""
     compute, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    bools, counts_as_vector = definition.bools, definition.counts_as_vector
+    bools, counts_as_vector = [at - 1 for at in definition.bools], definition.counts_as_vector
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -93,11 +93,11 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 and array.dtype.char in letters
                 and (ndim is None or array.ndim == ndim)
             ):
-                if not array.ndim and (counts_as_vector or args or options):
+                if not (array.ndim or is_view) and (counts_as_vector or args or options):
                     raise NotDirect
                 if not (args or options):
                     found = direct_path.run(compute, array)
-                elif [at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool]:
+                elif bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
                     raise NotDirect
                 else:
                     found = direct_path.run(compute, array, *args, **options)
@@ -164,7 +164,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            if [at for at in bools if args[at:] and args[at].__class__ is not bool]:
+            if bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
                 raise NotDirect
             found = direct_path.run(compute, *arrays, *args[n:], **options)
             if not is_simple:
@@ -258,7 +258,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         return call_layers(definition, (input, other), {})
 
     def call(input: Any, other: Any = None, **options: Any) -> Any:
-        if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
+        if not isinstance(input, TensorBase) and state.on_arrays:  # in a formula
             if input.__class__ is other.__class__ is _ndarray and not options:
                 return compute(input, other)
             return on_arrays(definition, input, other, **options)
@@ -319,7 +319,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     if a.__class__ is not _ndarray:
                         function = _ufunc_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
-                    direct_path.run(function, a, b, out=a)
+                    direct_path.run(function, a, b, a)
                     written(input, name)
                     return input
         except _NOT_DIRECT:

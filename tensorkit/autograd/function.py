@@ -122,7 +122,7 @@ class Application(Rule):
         self.function, self.ctx = function, ctx
         known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "out"}
         self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
-        self.users = (tuple(range(len(inputs))),) * len(self.keeps)
+        self.needs = (self.keeps,) * len(inputs)
 
     def add_node(self, args: tuple[Any, ...], result: Any) -> None:
         """Give the result a node, and let it save what ``forward`` asked for."""

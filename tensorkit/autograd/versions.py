@@ -57,9 +57,9 @@ def view(
         return result
     result._view_base = x._view_base if node is VIEW or node is NO_GRAD_VIEW else x
     result._edge, result._seen = None, storage.version
-    result._node = VIEW if state.grad and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
-    edge: Any = None
-    if node is not None and state.grad:
+    is_recorded, edge = state.grad, None
+    result._node = VIEW if is_recorded and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
+    if node is not None and is_recorded:
         edge = x if node is LEAF else edge_of(x)
     if edge is not None:
         assert rule is not None
@@ -127,6 +127,7 @@ def written(x: TensorBase, operation: str) -> None:
     storage = x._storage or base.storage_of(x)
     storage.version += 1
     frame = sys._getframe(1)
+    frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
     code = frame.f_code
     # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:

@@ -214,7 +214,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
         return items
     sums = total(xp, wide(xp, items))
     sums = sums / items.size if reduction == "mean" else sums
-    return sums.astype(items.dtype, copy=False)
+    return sums if sums.dtype == items.dtype else sums.astype(items.dtype)
 
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:

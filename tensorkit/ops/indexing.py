@@ -68,7 +68,7 @@ def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
             return None
     except (IndexError, TypeError):
         return None
-    if not shown.size or (kind is tuple and min(shown.strides, default=0) < 0):
+    if not shown.size or (kind is tuple and min((0, *shown.strides)) < 0):
         return None
     return view(x, shown, rule, None if x._node is None else {"index": (index, ...)})
 
@@ -260,10 +260,6 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
 _INDEX_PUT = overwriting("index_put").definition.rules[None]
 
 
-def _is_mask(part: Any) -> bool:
-    return part.__class__ is not slice and part.dtype == bool
-
-
 def _own(index: tuple[Any, ...]) -> tuple[Any, ...]:
     """Copies for a node to keep: the caller may change the tensors before backward."""
     return tuple([each if each.__class__ is slice else each.copy() for each in index])
@@ -288,7 +284,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
         array = stored(value, dtype)
     elif value.dtype is dtype:
         array = value._array
-    elif _is_mask(index[0]):  # for which one number is cast, as in a fill
+    elif getattr(index[0], "dtype", None) == "bool":  # a mask: one number is cast, as in a fill
         check_value(value.item(), dtype)
         value = copying.to(value, dtype, None)
         array = value._array

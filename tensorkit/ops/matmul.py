@@ -225,7 +225,8 @@ def operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
-    return mm(self, other) if self._array.ndim == other._array.ndim == 2 else matmul(self, other)
+    are_matrices = self._array.ndim == other._array.ndim == 2
+    return mm.operator(self, other) if are_matrices else matmul(self, other)
 
 
 @op()

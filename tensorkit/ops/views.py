@@ -61,8 +61,10 @@ def refuse_index(x: Tensor, index: Any) -> None:
 @op(check=refuse_index)
 def take(xp: Any, x: Any, *, index: Any) -> Any:
     """``x[index]`` as a copy."""
-    found = x[index]
-    return found if _has_arrays(index) else found.copy()
+    are_rows = len(index) == 1 and getattr(index[0], "dtype", None) == xp.int64
+    if are_rows and xp.__name__ == "numpy" and x.flags.c_contiguous:  # in two thirds of the time
+        return x.take(index[0], 0)
+    return x[index] if _has_arrays(index) else x[index].copy()
 
 
 def _has_arrays(index: Any) -> bool:

@@ -75,7 +75,7 @@ class Optimizer:
 
     def _step(self) -> None:
         # All is computed before anything is written: where memory runs out, nothing has changed.
-        (group,) = self.param_groups
+        (group,), name = self.param_groups, f"{type(self).__name__}.step"
         changes = []
         for param in group["params"]:
             if getattr(param, "_grad", None) is None:
@@ -95,7 +95,7 @@ class Optimizer:
                 self.state[param] = state
             x = param._array
             x -= change
-            written(param, f"{type(self).__name__}.step")
+            written(param, name)
 
     def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
         """What is subtracted from an array ``x`` with the gradient ``g``, and its new state.
@@ -147,7 +147,7 @@ class Optimizer:
 
 def _check_writable(param: Tensor, state: dict[str, Any]) -> None:
     """Raise where a parameter cannot be written to, or its state is on another device."""
-    if not param._is_contiguous:
+    if not param._array.flags.c_contiguous:
         inplace.check_overlap(param)
     for name, each in state.items():
         if name != "step":

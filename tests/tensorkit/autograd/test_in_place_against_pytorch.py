@@ -59,6 +59,7 @@ PROGRAMS = """
     y = b.data; y.add_(1); b._version, b
     x.data = tk.zeros(2, dtype=tk.float64); x
     x.data = tk.zeros(2, dtype=tk.int64)
+    b.data = tk.zeros(2, dtype=tk.int64)
     b._is_view(), b[0]._is_view(), b.detach()._is_view()
     x.data = 3
     x.data = tk.ones(5); x, x.shape
