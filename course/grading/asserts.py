@@ -1,10 +1,10 @@
 """Grades an instructor's plain cell of asserts on the checker's side.
 
-The cell runs here; the names in it that the learner's answers define stand for those answers over
-there (`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the learner's
-runs. What the instructor's other cells import or define, the check has from the instructor and not
-from the learner. A check that needs anything else, or that could run or open what a learner's text
-says, is refused: `Broken`.
+The cell runs in this process. A name in it that an answer defines stands for the answer on the
+learner's side (`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the
+learner's runs here. Imports and helpers come from the instructor's other cells, never from the
+learner's. A check that needs anything else is refused (`Broken`), and so is one that could run or
+open what a learner wrote.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
         if not isinstance(problem, Died | TimeLimitThere):
-            caller.session.end()  # perhaps within a message: it cannot be used any more
+            caller.session.end()  # a message may be incomplete: it cannot be used any more
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
     except (KeyboardInterrupt, MachineFault):
         raise
@@ -103,7 +103,7 @@ _NUMBERS = {"abs", "float", "int", "len", "max", "mean", "min", "prod", "round",
 
 
 def _earned(last: ast.stmt | None, value: Any, points: float) -> float:
-    """The points that the last expression says; all of them where it is not about points."""
+    """The points that the last expression gives; all points if it computes no number."""
     if isinstance(value, tk.Tensor | np.ndarray) and math.prod(value.shape) == 1:
         value = value.item()
     if isinstance(value, bool | np.bool_):
@@ -153,9 +153,9 @@ def _names_in(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
 
 
 def _names(program: ast.Module) -> tuple[set[str], set[str]]:
-    """The names that a program reads as its own or from elsewhere, and those that it binds.
+    """The global names that a program reads, and those that it binds.
 
-    Names that mean the same everywhere are left out.
+    Names of Python and of the libraries are left out.
     """
     top = symtable.symtable(ast.unparse(program), "<check>", "exec")
     read: set[str] = set()
@@ -174,7 +174,7 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
 
 
 def _outer(statement: ast.stmt) -> set[str]:
-    """The names that a statement of a cell gives to the notebook."""
+    """The global names that a statement of a cell binds."""
     return _names(ast.Module([statement], []))[1]
 
 

@@ -106,7 +106,7 @@ class Cluster:
             except KilledWorker:
                 yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
             except Exception as problem:
-                # what was scattered went with the last worker that had it, or a worker cannot start
+                # the last worker with the scattered source is gone, or a worker cannot start
                 job.tries += 1
                 if job.tries >= workers.TRIES:
                     raise CourseError(f"The cluster does not grade: {problem}") from None

@@ -23,7 +23,7 @@ from course.notebook.exercise import Exercise, load
 from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
 
 MOST_READ = 20
-"""Runs that are read for the name that an answer has now; a learner decides how long they are."""
+"""Runs that are searched for the answer's new name: a bound, because they may be long."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Answer:
     state: str
     value: Any = None
     sentence: str = ""
-    """Why there is nothing to check; empty if there is."""
+    """Why there is nothing to check; empty if there is something."""
     note: str = ""
     """What a learner should know although the answer was checked."""
     source: str | None = None
     mistake: str = ""
-    """Which exception kept it from running; empty if none did."""
+    """The exception that kept the answer from running; empty if none did."""
 
 
 def find(

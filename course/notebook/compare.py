@@ -146,7 +146,7 @@ def text_of(error: object) -> tuple[str, str]:
         raise
     except BaseException:  # an exception of the learner's own
         return "", ""
-    # a cell's file is nobody's; looked for word by word, which a long one cannot slow down
+    # without the temporary file of a cell; the pattern finds single words, in linear time
     text = _FILE.sub(lambda match: "" if "ipykernel_" in match[0] else match[0], text[:5000])
     return first_and_rest(text)
 

@@ -3,7 +3,7 @@
 A definition is a subclass of `Exercise` (or `Prediction`) under the decorator `@exercise`. From
 it come the cells of the notebook, the check and its points, the diagnosis, the hints, the worked
 solution and the tests of the grader. How an answer is run is in `runner`, how it is judged in
-`check`; the definitions themselves stand in `exercises/`, a module a chapter.
+`check`; the definitions themselves stand in `exercises/`, a module or a folder a chapter.
 
 Data in words: a *case* is one call of the learner's answer: a label that never changes, arguments
 that may be drawn afresh. A *draw* is a source of numbers made from a seed. A *usual mistake* is a
@@ -47,7 +47,7 @@ class Case:
 
 
 def case(*args: Any, label: str, weight: float = 1.0, raises: bool = False) -> Case:
-    """A case of an exercise; points hang on its label, so a label stands once per exercise.
+    """A case of an exercise. Points belong to its label, so each label occurs once.
 
     args: lists and dictionaries in them are copied, or an answer that empties one would empty it
     for every check that follows.
