@@ -13,6 +13,7 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
+from course.notebook.plain import Seen
 from course.notebook.rules import Rule
 
 Graph = dict[str, list[str]]
@@ -680,8 +681,7 @@ class SineSlope(Exercise):
     **Input:** `value`, a Python float.
 
     **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
-    finds it, once by the chain rule on paper, computed with Python's `math` (import it inside your
-    function).
+    finds it, once by the chain rule on paper, computed with Python's `math` (`import math`).
 
     ```python
     sine_slope(1.0)
@@ -725,6 +725,11 @@ class SineSlope(Exercise):
             _the_value,
             "Your first number is sin(x²) itself. The slope is in `x.grad` after `backward`.",
         ),
+        "autograd twice": (
+            lambda value: (sine_slope(value)[0],) * 2,
+            "The second number has the digits of float32, as the first. Compute it with Python's "
+            "`math`, from the formula on paper.",
+        ),
         "minus cosine": (
             lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),
             "By hand the sign is wrong: the derivative of the sine is the cosine, without a minus.",
@@ -739,11 +744,15 @@ class SineSlope(Exercise):
         yield case(0.0, label="at 0")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """Both slopes with the digits that float32 has."""
-        pair = answer(*args)
-        if isinstance(pair, tuple) and all(isinstance(each, float) for each in pair):
-            return tuple(round(each, 4) + 0.0 for each in pair)
-        return pair
+        """Both slopes with the digits that float32 has, and whether the second has no more."""
+        (value,) = args
+        pair = answer(value)
+        if not isinstance(pair, tuple) or not all(isinstance(each, float) for each in pair):
+            return pair
+        seen = Seen({"slopes": tuple(round(each, 4) + 0.0 for each in pair)})
+        distance = abs(pair[-1] - 2 * value * math.cos(value**2)) if pair else 0.0
+        seen["the second has the digits of float32 alone"] = 1e-9 < distance < 1e-5
+        return seen
 
 
 def backward_order(graph: dict[str, list[str]], root: str) -> list[str]:
