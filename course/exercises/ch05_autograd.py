@@ -747,12 +747,13 @@ class SineSlope(Exercise):
         """Both slopes with the digits that float32 has, and whether the second has no more."""
         (value,) = args
         pair = answer(value)
-        if not isinstance(pair, tuple) or not all(isinstance(each, float) for each in pair):
+        if not isinstance(pair, tuple) or len(pair) != 2:
             return pair
-        seen = Seen({"slopes": tuple(round(each, 4) + 0.0 for each in pair)})
-        distance = abs(pair[-1] - 2 * value * math.cos(value**2)) if pair else 0.0
-        seen["the second has the digits of float32 alone"] = 1e-9 < distance < 1e-5
-        return seen
+        exact = 2 * value * math.cos(value**2)
+        slopes = tuple(round(one, 4) + 0.0 if isinstance(one, float) else one for one in pair)
+        distances = [abs(one - exact) if isinstance(one, float) else 1.0 for one in pair]
+        has_few_digits = distances[0] < 1e-5 and 1e-9 < distances[1] < 1e-5
+        return Seen({"slopes": slopes, "the second has the digits of float32": has_few_digits})
 
 
 def backward_order(graph: dict[str, list[str]], root: str) -> list[str]:

@@ -306,6 +306,14 @@ def _into_the_gradients(parameters: Any, gradients: Any, lr: float) -> None:
                 p -= g
 
 
+def _gradients_set_to_zero(parameters: Any, gradients: Any, lr: float) -> None:
+    with tk.no_grad():
+        for p, g in zip(parameters, gradients, strict=True):
+            if g is not None:
+                p -= lr * g
+                g.zero_()
+
+
 def _through_grad(parameters: Any, gradients: Any, lr: float) -> None:
     for p, g in zip(parameters, gradients, strict=True):
         p.grad = g
@@ -396,6 +404,10 @@ class SgdStep(Exercise):
         "None is not skipped": (
             _none_not_skipped,
             "A parameter that was not used has no gradient: `None`. Skip it.",
+        ),
+        "gradients set to 0": (
+            _gradients_set_to_zero,
+            "You set the gradients to 0 after the step, and they should stay as they are.",
         ),
         "through .grad": (
             _through_grad,
