@@ -98,9 +98,7 @@ def _walks_back(tree: ast.AST) -> set[str]:
 
 
 def _has_one_round(loop: ast.AST) -> bool:
-    """Whether the text shows that a loop has one round: of `range(1)`, `[x]`, or by a `return`."""
-    if any(isinstance(each, ast.Return | ast.Break) for each in getattr(loop, "body", [])):
-        return True
+    """Whether the text shows that a loop has one round, as one over `range(1)` or `[x]`."""
     match getattr(loop, "generators", [loop])[0]:
         case ast.For(iter=source) | ast.comprehension(iter=source):
             match source:
