@@ -143,10 +143,6 @@ class Backend:
         """Where the first element lies; 0 if there is none."""
         return self.start(array) if array.size else 0
 
-    def is_alone(self, array: Any, most: int) -> bool:
-        """Whether no other array shares this memory, and at most ``most`` references hold it."""
-        return False  # not known
-
     def add_at(self, total: Any, indices: Any, values: Any) -> None:
         """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""
         is_host = total.__class__ is np.ndarray

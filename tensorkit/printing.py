@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorkit import dtypes
-from tensorkit.autograd.node import edge_of
+from tensorkit.autograd.node import NO_GRAD_VIEW, edge_of
 from tensorkit.base import TensorBase
 from tensorkit.errstate import without_warnings
 
@@ -82,7 +82,7 @@ def text(x: TensorBase) -> str:
     implied = (dtypes.int64, dtypes.bool_) if array.size else ()
     if x.dtype not in (dtypes.get_default_dtype(), *implied):
         suffixes.append(f"dtype={x.dtype}")
-    edge = edge_of(x)
+    edge = None if x._node is NO_GRAD_VIEW else edge_of(x)
     if edge is not None:
         suffixes.append("requires_grad=True" if edge is x else f"grad_fn={edge!r}")
     body = prefix + body

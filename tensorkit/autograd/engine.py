@@ -224,7 +224,7 @@ class _Run:
                     if device is not leaf.device:
                         raise _moved(leaf, device)
                     self.found[leaf] = gradient
-                    del gradient  # _owned counts references
+                    del gradient  # for _n_references
         finally:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
@@ -368,20 +368,25 @@ class _Run:
 
     def _owned(self, edge: Any) -> Any:
         """The array of a gradient that was found, copied if other references share its memory."""
+        is_alone = _n_references(self.found[edge]) == _ONE_REFERENCE
         gradient = self.found[edge]
         if self.as_tensors:
             return gradient._array.copy()
-        if gradient.__class__ is _ndarray:
-            # three references: of self.found, of this function, and of getrefcount's own argument
-            whole, is_alone = gradient.base, sys.getrefcount(gradient) <= 3
-            if whole is not None:  # or a transpose of an array that has no other references
-                is_all = gradient.flags.forc and getattr(whole, "size", 0) == gradient.size
-                is_alone = is_alone and is_all and sys.getrefcount(whole) <= 3
-        else:  # and a fourth of is_alone's argument
-            is_alone = device_of_array(gradient).backend.is_alone(gradient, 4)
+        if gradient.__class__ is not _ndarray:
+            return gradient.copy()
+        if gradient.base is not None:  # or a transpose of an array that has no other references
+            is_all = gradient.flags.forc and getattr(gradient.base, "size", 0) == gradient.size
+            is_alone = is_alone and is_all and _n_references(gradient.base) == _ONE_REFERENCE
         return gradient if is_alone else gradient.copy()
 
 
+def _n_references(value: Any) -> int:
+    """The references to ``value``, and those that this call adds in this version of Python."""
+    return sys.getrefcount(value)
+
+
+_one = [np.empty(1)]
+_ONE_REFERENCE = _n_references(_one[0])  # what is counted where only a list or dict holds a value
 _ndarray = np.ndarray
 
 

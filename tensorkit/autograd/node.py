@@ -270,12 +270,25 @@ def edge_of(x: TensorBase) -> Any:
         return node
     if node is LEAF:
         return x
-    if node is VIEW or node is NO_GRAD_VIEW:
-        storage: Any = x._storage
+    storage: Any = x._storage
+    if node is VIEW:
         if storage.version != x._seen:
             begin_anew(x, storage.version)
         return x._edge
+    if node is NO_GRAD_VIEW and state.grad and storage.version != x._seen:
+        _refuse_no_grad_view(x)
     return None
+
+
+def _refuse_no_grad_view(view: TensorBase) -> None:
+    """Raise if the base of this view, which was written to since, requires grad."""
+    if requires_grad(view._view_base):
+        raise AutogradError(
+            "A view was created in no_grad mode and its base or another view of its base has been "
+            "modified inplace with grad mode enabled.",
+            "Nothing says whether the view is a constant or a part of its base.",
+            repair="make the view outside of no_grad; or x.detach() for a constant",
+        )
 
 
 def begin_anew(view: TensorBase, version: int) -> None:

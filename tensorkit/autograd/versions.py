@@ -126,7 +126,7 @@ def written(x: TensorBase, operation: str) -> None:
     """Note that ``operation`` has written to the memory of ``x``, and the line that called it."""
     storage = x._storage or base.storage_of(x)
     storage.version += 1
-    frame = sys._getframe(2)  # of the caller of the function that wrote
+    frame = sys._getframe(1)
     code = frame.f_code
     # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:

@@ -6,7 +6,6 @@ outside wrap around instead of raising; ``copyto`` and operators launch on one s
 computes on the current device, which must be the first one.
 """
 
-import sys
 import time
 from typing import Any
 
@@ -41,14 +40,6 @@ class Gpu(CudaBackend):
     def memory_of(self, array: Any, count: int) -> Any:
         """A flat array on the memory of an array, from its first element on."""
         return self.xp.ndarray((count,), array.dtype, array.data)
-
-    def is_alone(self, array: Any, most: int) -> bool:
-        """Whether nobody else sees this memory or holds the array."""
-        if sys.getrefcount(array) > most:
-            return False
-        # the owner: held by its view and by getrefcount; memory: by the pointer and by getrefcount
-        is_owner = array.base is None or sys.getrefcount(array.base) <= 2
-        return is_owner and sys.getrefcount(array.data.mem) <= 2
 
     def start(self, array: Any) -> int:
         """The address where an array begins."""

@@ -11,7 +11,6 @@ shows the same times everywhere: they say what waits for what, not how fast a GP
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -378,11 +377,6 @@ class Simulated(CudaBackend):
     def view_bytes(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
         """An array on the memory of another one."""
         return _made(CPU.backend.view_bytes(flat._host, shape, strides, offset), flat.memory)
-
-    def is_alone(self, array: Any, most: int) -> bool:
-        """Whether nobody else sees this memory or holds the array."""
-        # memory: held by the array and by getrefcount
-        return sys.getrefcount(array) <= most and sys.getrefcount(array.memory) <= 2
 
     def start(self, array: Any) -> int:
         """The address where an array begins."""

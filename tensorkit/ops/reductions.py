@@ -149,12 +149,17 @@ sum.grad(
 
 @op()
 def sum_to_shape(xp: Any, x: Any, *, to: Ints) -> Any:
-    """What broadcasting from ``to`` repeated, added up again: the engine's way back."""
+    """What broadcasting from ``to`` repeated, added up again: the engine's way back.
+
+    >>> sum_to_shape(tk.ones(2, 3), to=(1, 3)), sum_to_shape(tk.ones(1, 3), to=(1, 3))
+    (tensor([[2., 2., 2.]]), tensor([[1., 1., 1.]]))
+    """
     shape, lead, found = x.shape, x.ndim - len(to), x
     if lead >= 0:
-        grown = [lead + dim for dim, size in enumerate(to) if size == 1 != shape[lead + dim]]
+        grown = [lead + at for at, size in enumerate(to) if size == 1 and shape[lead + at] != 1]
         dims = (*range(lead), *grown)
-        found = total(xp, x, dims[0] if len(dims) == 1 else dims, True)
+        if dims:
+            found = total(xp, x, dims[0] if len(dims) == 1 else dims, True)
     if lead < 0 or found.shape[lead:] != to:
         raise AutogradError(
             f"invalid gradient - got {sizes(x.shape)} but expected shape compatible with "

@@ -49,7 +49,8 @@ Differences that no expression below can show:
 - Casting numbers that an integer dtype cannot hold (from tensors, not numbers) is undefined in C.
 - A read-only NumPy array: PyTorch lets a tensor write to it, tensorkit raises.
 - A view made under no_grad of a tensor that requires grad: PyTorch says requires_grad=True (it
-  asks the base), but no gradient ever reaches the base through it. tensorkit says False.
+  asks the base), but no gradient ever reaches the base through it. tensorkit says False. After a
+  write to the base both refuse to compute with it while gradients are recorded.
 - Gradients from autograd.grad are contiguous; PyTorch's strides there are whatever its formulas
   left. `.grad` of leaves has PyTorch's strides.
 - x[index] keeps its own copy of index tensors for backward; PyTorch keeps the tensor and refuses

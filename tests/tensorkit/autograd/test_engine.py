@@ -1,5 +1,6 @@
 """The engine: deep graphs, memory, threads, hooks, errors on the way, sums of gradients."""
 
+import _thread
 import gc
 import sys
 import threading
@@ -383,3 +384,31 @@ def test_gradcheck_of_what_is_cut_off_says_what_pytorch_says(name):
                 answer = type(error).__name__, str(error).split("\n")[0]
         found.append((answer, [str(each.message) for each in caught]))
     assert found[1] == found[0]
+
+
+def test_a_view_made_under_no_grad_is_no_constant_once_its_base_was_written_to():
+    w = tk.ones(2, requires_grad=True)
+    with tk.no_grad():
+        first = w[:1]
+    (first * w).sum().backward()
+    assert w.grad.tolist() == [1, 1]
+    with tk.no_grad():
+        w.sub_(0.5)
+        assert first.tolist() == [0.5]
+        assert not (first * 2).requires_grad
+    with pytest.raises(RuntimeError, match="its base or another view of its base"):
+        first * w
+    assert str(first) == "tensor([0.5000])"
+    assert (first.detach() * w).requires_grad
+
+
+@pytest.mark.parametrize("name", ["add_", "exp_"])
+def test_a_write_in_a_thread_without_a_function_of_python_is_done_once(name):
+    x = tk.zeros(2)
+    done = threading.Event()
+    _thread.start_new_thread(getattr(x, name), (1.0,) if name == "add_" else ())
+    for _ in range(500):
+        if x._version:
+            break
+        done.wait(0.01)
+    assert (x.tolist(), x._version) == ([1.0, 1.0], 1)
