@@ -163,6 +163,11 @@ def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) 
             f"Your cell defines `{renamed}`; this exercise is called `{name}`. "
             f"Give it back its name and run the cell again."
         )
+    if about and about[-1].error is None and name not in _made(about[-1]):
+        return (
+            f"Your cell ran and makes no `{name}`. `course reset {exercise.chapter} {exercise.id}` "
+            f"in a terminal brings the released cell back."
+        )
     if about and about[-1].error is None:
         return (
             f"`{name}` was defined in {about[-1].place or 'a cell'} and is gone now (`del`?). "
@@ -173,6 +178,11 @@ def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) 
         f"If the cell was deleted, `course reset {exercise.chapter} {exercise.id}` in a terminal "
         f"brings it back."
     )
+
+
+def _made(run: Run) -> set[str]:
+    """The names that a cell made, those that it has deleted again too."""
+    return {*run.bound, *run.defines()}
 
 
 def _renamed_now(exercise: Exercise, last: Run) -> str:

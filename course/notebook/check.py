@@ -358,6 +358,8 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
         int: "a number, without quotes",
         list: "a list in brackets, such as `[2, 3]`, without quotes",
     }
+    if type(predicted) is float and type(right) is int and predicted == right:
+        return f"This prediction is a float; write a whole number: `{right}`."
     kinds = {float: int, tuple: list, tk.Size: list}
     mine, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
     if mine is asked or asked not in written:

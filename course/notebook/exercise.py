@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
+from course.notebook import compare
 from course.notebook.rules import Rule
 from course.notebook.varied import PUT_THESE, Value, Varied, replaced, seed_for
 from course.shared.errors import CourseError
@@ -280,9 +281,8 @@ class Exercise:
             )
         if callable(answer):
             return None
-        article = "an" if type(answer).__name__[0] in "aeiou" else "a"
         return (
-            f"`{self.name}` should be a function, and it is {article} {type(answer).__name__}. "
+            f"`{self.name}` should be a function, and it is {compare.kind(answer)}. "
             f"Write `def {self.name}(...):` in the answer cell and run it again."
         )
 
@@ -407,8 +407,8 @@ class Prediction(Exercise):
                 f"question of `{self.learner}`. {PUT_THESE}. Then run both cells again."
             )
         return (
-            f"`{self.name}` should be the dictionary of the answer cell, and it is of type "
-            f"{type(answer).__name__}. Restore the cell and replace only the `...`."
+            f"`{self.name}` should be the dictionary of the answer cell, and it is "
+            f"{compare.kind(answer)}. Restore the cell and replace only the `...`."
         )
 
     def is_not_started(self, answer: Any, source: str | None) -> bool:

@@ -21,8 +21,11 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
+import numpy as np
+
 from tensorkit import base
 from tensorkit.base import Tensor, TensorBase
+from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
 from tensorkit.thread_state import state
@@ -43,7 +46,7 @@ class Marker:
 LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Marker, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
 FREED = Marker("FREED")  # stands where a node saved a value until its graph was freed
 
-_new = object.__new__
+_new, _ndarray = object.__new__, np.ndarray
 next_order = itertools.count().__next__
 
 
@@ -156,7 +159,7 @@ def hooks_of(edge: Any) -> Hooks:
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
-    __slots__ = ("dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
+    __slots__ = ("device", "dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
@@ -167,6 +170,7 @@ class Node:
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
     dtype: Any  # of its array
+    device: Any
     hooks: Hooks | None
 
     def __init__(
@@ -175,6 +179,7 @@ class Node:
         array = like._array
         self.rule, self.edges, self.saved, self.versions = rule, edges, saved, versions
         self.shape, self.dtype = array.shape, array.dtype
+        self.device = CPU if array.__class__ is _ndarray else like.device
         self.order, self.hooks = next_order(), None
 
     def values(self, as_tensors: bool, indices: Iterable[int] = ()) -> list[Any]:
@@ -437,6 +442,7 @@ def quick_form(  # noqa: C901 - one function, for speed
         array = result._array
         result._node = node = _new(Node)
         node.rule, node.versions, node.hooks, node.saved = rule, 0, None, unchanged
+        node.device = CPU if array.__class__ is _ndarray else result.device
         node.edges = (x_edge, y_edge) if has_both else (x_edge if has_x_edge else y_edge,)
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None

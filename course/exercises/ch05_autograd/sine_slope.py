@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
 from course.notebook.rules import Rule
 
 
@@ -50,8 +51,7 @@ class SineSlope(Exercise):
     **Input:** `value`, a Python float.
 
     **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
-    finds it, once by the chain rule on paper, computed with Python's `math` (import it inside your
-    function).
+    finds it, once by the chain rule on paper, computed with Python's `math` (`import math`).
 
     ```python
     sine_slope(1.0)
@@ -95,6 +95,11 @@ class SineSlope(Exercise):
             _the_value,
             "Your first number is sin(x²) itself. The slope is in `x.grad` after `backward`.",
         ),
+        "autograd twice": (
+            lambda value: (sine_slope(value)[0],) * 2,
+            "The second number has the digits of float32, as the first. Compute it with Python's "
+            "`math`, from the formula on paper.",
+        ),
         "minus cosine": (
             lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),
             "By hand the sign is wrong: the derivative of the sine is the cosine, without a minus.",
@@ -109,8 +114,13 @@ class SineSlope(Exercise):
         yield case(0.0, label="at 0")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """Both slopes with the digits that float32 has."""
-        pair = answer(*args)
-        if isinstance(pair, tuple) and all(isinstance(each, float) for each in pair):
-            return tuple(round(each, 4) + 0.0 for each in pair)
-        return pair
+        """Both slopes with the digits that float32 has, and whether the second has no more."""
+        (value,) = args
+        pair = answer(value)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            return pair
+        exact = 2 * value * math.cos(value**2)
+        slopes = tuple(round(one, 4) + 0.0 if isinstance(one, float) else one for one in pair)
+        distances = [abs(one - exact) if isinstance(one, float) else 1.0 for one in pair]
+        is_float32 = max(distances) < 1e-5 and pair[1] and tk.tensor(pair[1]).item() == pair[1]
+        return Seen({"slopes": slopes, "the second has the digits of float32": bool(is_float32)})

@@ -87,6 +87,20 @@ def _into_the_gradients(parameters: Any, gradients: Any, lr: float) -> None:
                 p -= g
 
 
+def _gradients_set_to_zero(parameters: Any, gradients: Any, lr: float) -> None:
+    with tk.no_grad():
+        for p, g in zip(parameters, gradients, strict=True):
+            if g is not None:
+                p -= lr * g
+                g.zero_()
+
+
+def _through_grad(parameters: Any, gradients: Any, lr: float) -> None:
+    for p, g in zip(parameters, gradients, strict=True):
+        p.grad = g
+    tk.optim.SGD(parameters, lr=lr).step()
+
+
 @exercise("sgd-step", answer=sgd_step, points=5, difficulty=3, minutes=9)
 class SgdStep(Exercise):
     """A step of gradient descent
@@ -99,7 +113,8 @@ class SgdStep(Exercise):
 
     **Output:** nothing. Each parameter is changed *in place*, by minus `lr` times its gradient. It
     stays the same tensor, stays a leaf, and still requires grad. Where the gradient is None the
-    parameter stays as it is, and the gradients stay as they are. Do without `.data`.
+    parameter stays as it is. The gradients and the parameters' own `.grad` stay as they are, too.
+    Do without `.data`.
 
     ```python
     w = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -171,6 +186,15 @@ class SgdStep(Exercise):
             _none_not_skipped,
             "A parameter that was not used has no gradient: `None`. Skip it.",
         ),
+        "gradients set to 0": (
+            _gradients_set_to_zero,
+            "You set the gradients to 0 after the step, and they should stay as they are.",
+        ),
+        "through .grad": (
+            _through_grad,
+            "You write the gradients into `.grad` of the parameters, which should stay as it is. "
+            "Subtract `lr * g` from the parameter itself.",
+        ),
         "written into the gradient": (
             _into_the_gradients,
             "You change the gradients, and they should stay as they are: `p -= lr * g` leaves `g` "
@@ -228,6 +252,7 @@ class SgdStep(Exercise):
         return {
             "values": [parameter.detach().clone() for parameter in parameters],
             "gradients": gradients,
+            "their own .grad": [parameter.grad for parameter in parameters],
             "still the same tensors": all(a is b for a, b in zip(listed, parameters, strict=True)),
             "still leaves": all(
                 parameter.is_leaf and parameter.requires_grad for parameter in parameters

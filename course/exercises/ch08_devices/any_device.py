@@ -113,13 +113,18 @@ class AnyDevice(Exercise):
         yield case(x.repeat(3, 1).T, "cuda", label="turned, on cuda (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The result's numbers, and where it is."""
+        """The result's numbers, where it is, and whether numbers came to the CPU for it."""
         values, device = args
         with some_cuda():
-            result = answer(values.to(device))
+            x = values.to(device)
+            with tk.cuda.record() as ledger:
+                result = answer(x)
             if not isinstance(result, tk.Tensor):
                 return result
-            return Seen({"values": result.detach().cpu(), "device": str(result.device)})
+            seen = Seen({"values": result.detach().cpu(), "device": str(result.device)})
+            directions = {transfer.direction for transfer in ledger.transfers}
+            seen["numbers came to the CPU"] = "device to host" in directions
+            return seen
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         values, device = args

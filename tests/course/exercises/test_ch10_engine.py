@@ -13,6 +13,7 @@ from course import engine
 from course.engine import assembly, grad_mode, numbers
 from course.notebook.check import judge
 from course.notebook.exercise import load
+from course.notebook.plain import Opaque
 
 CHAPTER = load("10_engine")
 EXERCISE = {
@@ -297,6 +298,10 @@ def test_a_context_manager_made_of_a_function_is_an_answer():
     assert EXERCISE["no_grad"].is_answer(no_grad_as_a_generator) is None
 
 
-def test_a_function_in_place_of_a_class_is_told():
-    said = EXERCISE["Basics"].is_answer(lambda: None)
-    assert said.startswith("`Basics` should be a class, and it is a function.")
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [(lambda: None, "a function"), (3, "a whole number"), (Opaque("a function", ""), "a function")],
+)
+def test_what_stands_in_place_of_a_class_is_told(answer, what):
+    said = EXERCISE["Basics"].is_answer(answer)
+    assert said.startswith(f"`Basics` should be a class, and it is {what}.")
