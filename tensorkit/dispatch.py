@@ -86,6 +86,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
             return compute(input, *args, **options)
+        found = None
         try:
             array, node = input._array, input._node
             if (
@@ -101,33 +102,34 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                     raise NotDirect
                 else:
                     found = direct_path.run(compute, array, *args, **options)
-                if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
-                    values = None
-                    if node is not None and definition.options:
-                        values = definition.options_of((input, *args), options)
-                    return make_view(input, found, definition.rules.get(None), values)
-                if is_view or has_outputs:
-                    return finish(definition, found, (input, *args), options)
-                if found.__class__ is not _ndarray:  # a number of NumPy's
-                    found = _new_array(found)
-                elif (  # it may share the memory of the argument
-                    found.base is not None
-                    or found is array
-                    or (contiguous and not found.flags.c_contiguous)
-                ):
-                    found = owned(found, (array,), contiguous)
-                result = _new(base.tensor_class)
-                result._array = found
-                result._storage = result._node = None
-                if node is not None:
-                    if args or options:
-                        definition.add_node(result, (input, *args), options)
-                    else:
-                        definition.node_adders[None](result, input)
-                return result
         except _NOT_DIRECT:
             pass
-        return call_layers(definition, (input, *args), options)
+        if found is None:
+            return call_layers(definition, (input, *args), options)
+        if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
+            values = None
+            if node is not None and definition.options:
+                values = definition.options_of((input, *args), options)
+            return make_view(input, found, definition.rules.get(None), values)
+        if is_view or has_outputs:
+            return finish(definition, found, (input, *args), options)
+        if found.__class__ is not _ndarray:  # a number of NumPy's
+            found = _new_array(found)
+        elif (  # it may share the memory of the argument
+            found.base is not None
+            or found is array
+            or (contiguous and not found.flags.c_contiguous)
+        ):
+            found = owned(found, (array,), contiguous)
+        result = _new(base.tensor_class)
+        result._array = found
+        result._storage = result._node = None
+        if node is not None:
+            if args or options:
+                definition.add_node(result, (input, *args), options)
+            else:
+                definition.node_adders[None](result, input)
+        return result
 
     return call
 
@@ -143,9 +145,10 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
             return compute(*args, **options)
+        found, tracked = None, False
         try:
             arrays: list[Any] = []
-            tracked, array = False, args[0]._array
+            array = args[0]._array
             dtype, is_plain = array.dtype, len(args) <= n and not options
             if not array.ndim and (counts_as_vector or not is_plain):
                 raise NotDirect
@@ -167,23 +170,24 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
             if bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
                 raise NotDirect
             found = direct_path.run(compute, *arrays, *args[n:], **options)
-            if not is_simple:
-                return finish(definition, found, args, options)
-            if found.__class__ is not _ndarray:  # a number of NumPy's
-                found = _new_array(found)
-            elif found.base is not None or (contiguous and not found.flags.c_contiguous):
-                found = owned(found, arrays, contiguous)
-            result = _new(base.tensor_class)
-            result._array = found
-            result._storage = result._node = None
-            if tracked and is_plain:
-                definition.node_adders[None](result, *args)
-            elif tracked:
-                definition.add_node(result, args, options)
-            return result
         except _NOT_DIRECT:
             pass
-        return call_layers(definition, args, options)
+        if found is None:
+            return call_layers(definition, args, options)
+        if not is_simple:
+            return finish(definition, found, args, options)
+        if found.__class__ is not _ndarray:  # a number of NumPy's
+            found = _new_array(found)
+        elif found.base is not None or (contiguous and not found.flags.c_contiguous):
+            found = owned(found, arrays, contiguous)
+        result = _new(base.tensor_class)
+        result._array = found
+        result._storage = result._node = None
+        if tracked and is_plain:
+            definition.node_adders[None](result, *args)
+        elif tracked:
+            definition.add_node(result, args, options)
+        return result
 
     return call
 
@@ -218,8 +222,9 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     takes_all = definition.categories[0] == "any" and not definition.to_floating
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - one function, for speed
+        found = number_name = None
         try:
-            a, number_name = input._array, None
+            a = input._array
             kind = other.__class__
             tables = None if kind is base.tensor_class else tables_of.get(kind)
             if tables is None:
@@ -239,18 +244,19 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
             ):
                 found = direct_path.run(compute, a, b)
-                if found.__class__ is not _ndarray:
-                    found = _new_array(found)
-                elif contiguous and (found.base is not None or not found.flags.c_contiguous):
-                    found = owned(found, (a, b), contiguous)
-                result = _new(base.tensor_class)
-                result._array = found
-                result._storage = result._node = None
-                if input._node is not None or (number_name is None and other._node is not None):
-                    definition.node_adders[number_name](result, input, other)
-                return result
         except _NOT_DIRECT:
             pass
+        if found is not None:
+            if found.__class__ is not _ndarray:
+                found = _new_array(found)
+            elif contiguous and (found.base is not None or not found.flags.c_contiguous):
+                found = owned(found, (a, b), contiguous)
+            result = _new(base.tensor_class)
+            result._array = found
+            result._storage = result._node = None
+            if input._node is not None or (number_name is None and other._node is not None):
+                definition.node_adders[number_name](result, input, other)
+            return result
         if not (isinstance(other, TensorBase) or as_number(other) is not None):
             if isinstance(other, _ndarray):
                 refusals.refuse_array(definition, input, other)
@@ -268,6 +274,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         return call_layers(definition, (input,) if other is None else (input, other), options)
 
     def reflected(tensor: Any, number: Any) -> Any:
+        found = None
         try:
             array = tensor._array
             table = tables_of[number.__class__][array.dtype.char]
@@ -276,12 +283,13 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 left = _number(number, array.dtype, table)
             if array.__class__ is _ndarray and array.dtype.char in typecodes and not runs_body:
                 found = direct_path.run(compute, left, array)
-                result = base.new(found if found.__class__ is _ndarray else _new_array(found))
-                if tensor._node is not None:
-                    definition.node_adders[first](result, number, tensor)
-                return result
         except _NOT_DIRECT:
             pass
+        if found is not None:
+            result = base.new(found if found.__class__ is _ndarray else _new_array(found))
+            if tensor._node is not None:
+                definition.node_adders[first](result, number, tensor)
+            return result
         if isinstance(number, TensorBase) or as_number(number) is not None:
             return call_layers(definition, (number, tensor), {})
         return operator(tensor, number)  # which refuses
@@ -291,13 +299,14 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     return call
 
 
-def _in_place_of_two(definition: Definition, call: Any) -> Any:
+def _in_place_of_two(definition: Definition, call: Any) -> Any:  # noqa: C901 - for speed
     """The in-place form: at once where autograd need not be asked."""
     typecodes, compute = definition.typecodes[0], definition.compute
     name = f"{definition.name}_"
     otherwise = in_place(call, definition.name, partial(_check_in_place, definition))
 
     def inplace(input: Any, other: Any = None, **options: Any) -> Any:
+        is_done = False
         try:
             a, node = input._array, input._node
             is_dense = a.flags.c_contiguous or a.flags.f_contiguous
@@ -320,10 +329,12 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                         function = _ufunc_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
                     direct_path.run(function, a, b, a)
-                    bump_version(input, name)
-                    return input
+                    is_done = True
         except _NOT_DIRECT:
             pass  # also: the memory is read-only
+        if is_done:
+            bump_version(input, name)
+            return input
         if isinstance(other, _ndarray):
             refusals.refuse_array(definition, input, other)
         others = () if other is None else (other,)

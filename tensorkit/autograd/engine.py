@@ -198,7 +198,7 @@ class _Run:
 
     def __init__(self, create_graph: bool, retain_graph: bool | None) -> None:
         self.create_graph = create_graph
-        self.keep = create_graph if retain_graph is None else retain_graph
+        self.retain_graph = create_graph if retain_graph is None else retain_graph
         self.as_tensors = create_graph or not direct_path.is_open  # what gradients are; else arrays
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
@@ -232,7 +232,8 @@ class _Run:
         All in one loop: calls of functions would take as long as all the rest of it.
         """
         pending, waiting, private = self.pending, self.waiting, self.private
-        as_tensors, keep, roots = self.as_tensors, self.keep, [*pending]
+        as_tensors, retain_graph = self.as_tensors, self.retain_graph
+        roots = [*pending]
         needed = None if wanted is None else _leading_to(wanted, roots)
         waiting += [(-edge.order, edge) for edge in roots if edge.__class__ is Node]
         heapify(waiting)
@@ -267,13 +268,13 @@ class _Run:
                 if edge is None or value is None:
                     continue
                 is_node = edge.__class__ is Node
-                model = edge if is_node else edge._array
+                target = edge if is_node else edge._array
                 if (
                     value.__class__ is not _ndarray
-                    or value.dtype is not model.dtype
-                    or value.shape != model.shape
+                    or value.dtype is not target.dtype
+                    or value.shape != target.shape
                 ):
-                    value = self._unbroadcast_and_cast(value, model)
+                    value = self._unbroadcast_and_cast(value, target)
                 have = pending.get(edge)
                 if have is None:  # it is kept as it is: others may hold it
                     pending[edge] = value
@@ -283,7 +284,7 @@ class _Run:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
-            if not keep and node.saved is not rule.unchanged:
+            if not retain_graph and node.saved is not rule.unchanged:
                 node.saved = rule.freed or node.released()
 
     def _array(self, gradient: Any) -> Any:
@@ -298,16 +299,16 @@ class _Run:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
 
-    def _unbroadcast_and_cast(self, value: Any, model: Any) -> Any:
-        """``value`` in the shape and dtype of ``model``: here broadcasting is undone."""
+    def _unbroadcast_and_cast(self, value: Any, target: Any) -> Any:
+        """``value`` in the shape and dtype of ``target``: here broadcasting is undone."""
         if not (self.as_tensors or is_array(value)):
             value = np.asarray(value)
-        if tuple(value.shape) != model.shape:
-            value = reductions.sum_to_shape(value, to=model.shape)
+        if tuple(value.shape) != target.shape:
+            value = reductions.sum_to_shape(value, to=target.shape)
         if self.as_tensors:
-            dtype = of_numpy(model.dtype)
+            dtype = of_numpy(target.dtype)
             return value if value.dtype is dtype else copying.to_dtype(value, dtype)
-        return value if value.dtype == model.dtype else value.astype(model.dtype)
+        return value if value.dtype == target.dtype else value.astype(target.dtype)
 
     def _added_to_part(self, node: Node, gradient: Any) -> tuple[Any]:
         """Add the gradient of a view to its part of the gradient of the whole, if there is one.

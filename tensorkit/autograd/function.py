@@ -24,7 +24,7 @@ class Context:
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
-        self._kept: tuple[Any, ...] = ()
+        self._saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors, or None, for backward, where ``saved_tensors`` gives them.
@@ -38,7 +38,7 @@ class Context:
                 )
                 repair = "ctx.name = value    # for everything that is no tensor"
                 raise TypeError(message(f"{first} {type(x).__name__}", repair=repair))
-        self._kept = tensors
+        self._saved = tensors
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(absent.sentence("torch.autograd.function.FunctionCtx", name))
@@ -113,7 +113,7 @@ class Function:
 class Application(Rule):
     """The rule of one application of a Function: its gradients are what ``backward`` gives.
 
-    ``keeps`` says of each saved tensor which argument it is, if any, or that it is the result.
+    ``saved_names`` says of each saved tensor which argument it is, or that it is the result.
     """
 
     def __init__(self, function: type[Function], ctx: Context, args: Any, result: Any) -> None:
@@ -122,18 +122,18 @@ class Application(Rule):
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
         known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "out"}
-        self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
-        self.needs = (self.keeps,) * len(inputs)
+        self.save(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._saved)]))
+        self.needs = (self.saved_names,) * len(inputs)
 
     def add_node(self, args: tuple[Any, ...], result: Any) -> None:
         """Give the result a node, and let it save what ``forward`` asked for."""
         values = {f"argument {n}": args[n] for n in self.tensors}
-        values.update(zip(self.keeps, self.ctx._kept, strict=True))
+        values.update(zip(self.saved_names, self.ctx._saved, strict=True))
         memory = [base.storage_of(args[n]) for n in self.tensors]
         self.is_view = any(base.storage_of(result) is each for each in memory)
         result._node = None
         add_node(self, result, values)
-        self.ctx._kept = ()
+        self.ctx._saved = ()
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """What ``backward`` gives, checked."""

@@ -3,7 +3,8 @@
 A *node* is one application of a ``Rule``: the rule, an edge per input, the values that the formulas
 need, and shape and dtype of the result. An *edge* is the node that made an input, the input itself
 if it is a leaf, or None if it does not require grad. Nodes do not point to the tensor they made, so
-that a graph is freed by reference counting; only that of ``x.mul_(x)`` does.
+that a graph is freed by reference counting. In ``x.mul_(x)`` the node saves ``x`` itself as
+``other``: only there the two form a cycle.
 
 What autograd knows of a tensor is its ``_node``:
 
@@ -62,7 +63,7 @@ class Rule:
     is_part = False  # a view of some elements: its node saves the shape of the whole and an index
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
-    unchanged: tuple[Any, ...] = ()  # what is saved where that is only options' defaults
+    unchanged: tuple[Any, ...] = ()  # the defaults of options, if nothing else is saved
     quick_form: Callable[..., object] | None = None  # of add_node, if this rule has one
 
     def __init__(
@@ -82,14 +83,14 @@ class Rule:
         # What a node saves, in the order in which formulas name it and in which it is checked: the
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
-        self.keep(tuple(dict.fromkeys([*asked, *options])))
-        # for each input: its number, its formula, and where in ``keeps`` the values for that are
-        positions = [tuple(map(self.keeps.index, needs)) for needs in self.needs]
+        self.save(tuple(dict.fromkeys([*asked, *options])))
+        # for each input: its number, its formula, and where in ``saved_names`` its values are
+        positions = [tuple(map(self.saved_names.index, needs)) for needs in self.needs]
         self.formulas = tuple(zip(range(len(inputs)), each, positions, strict=True))
 
-    def keep(self, names: tuple[str, ...]) -> None:
+    def save(self, names: tuple[str, ...]) -> None:
         """Set what a node saves. Backward frees tensors and numbers that are inputs."""
-        self.keeps, inputs = names, {"out", *self.inputs}
+        self.saved_names, inputs = names, {"out", *self.inputs}
         self.indices = tuple(range(len(names)))
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
@@ -119,7 +120,7 @@ class Rule:
     def with_history(self, node: "Node", at: int) -> Any:
         """A saved tensor with its history; the saved result has none, as it would be a cycle."""
         value = node.saved[at]
-        if self.keeps[at] == "out":
+        if self.saved_names[at] == "out":
             is_whole = isinstance(value, Storage)
             value = base.whole_of(value) if is_whole else base.same_memory(value)
             value._node = node
@@ -163,10 +164,10 @@ class Node:
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
-    # by rule.keeps: tensors, numbers, options, the result as another tensor or as its storage; None
-    # for what no edge needs
+    # what rule.saved_names names: tensors, numbers, options; of the result another tensor or its
+    # storage, as the tensor would point back to the node; None for what no edge needs
     saved: tuple[Any, ...]
-    versions: Any  # those of the saved tensors when they were saved; 0 if all were 0
+    versions: Any  # of the saved tensors when they were saved; one 0 where all were 0, as mostly
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
     dtype: Any  # of its array
@@ -370,7 +371,7 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
     if needed is None:  # there is no edge
         return result
     saved, versions = [], []
-    for name in rule.keeps:
+    for name in rule.saved_names:
         value, version = result if name == "out" else values.get(name), 0
         if isinstance(value, TensorBase) and name not in needed:
             value = None
@@ -391,15 +392,15 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
 def quick_form(  # noqa: C901 - one function, for speed
     rule: Rule, tensors: tuple[str, ...], options: dict[str, Any]
 ) -> Callable[..., object] | None:
-    """``add_node`` for this rule alone: of one or two tensors, of which one may be a number.
+    """A faster ``add_node`` for this rule alone; to understand the graph ``add_node`` is enough.
 
-    What it gives is called with the result, the tensors and, unless they are those in ``options``,
-    the values of the options. None where formulas need something else. It does what ``add_node``
-    does, versions included, in a third of the time: half the time of a small operation with a
-    gradient. To understand the graph ``add_node`` is enough.
+    It is for one or two tensors, of which one may be a number. What it gives is called with the
+    result, the tensors and, unless they are those in ``options``, the values of the options. None
+    where formulas need something else. It does what ``add_node`` does, versions included, in a
+    third of the time: half the time of a small operation with a gradient.
     """
     first, second = (*tensors, "")[:2]
-    names, keeps = (first, second, "out", "shape", *options), rule.keeps
+    names, keeps = (first, second, "out", "shape", *options), rule.saved_names
     if len(tensors) > 2 or not rule.inputs or not {*keeps} <= {*names}:
         return None
     needs = {**dict.fromkeys(names, ()), **dict(zip(rule.inputs, rule.needs, strict=True))}
@@ -502,7 +503,7 @@ def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
     """A saved tensor was written to: name the node that saved it and the line that wrote."""
     storage = x if isinstance(x, Storage) else x._storage
     x = base.whole_of(x) if isinstance(x, Storage) else x
-    name, version, expected = node.rule.keeps[at], storage.version, node.versions
+    name, version, expected = node.rule.saved_names[at], storage.version, node.versions
     expected = expected and expected[at]
     made_by, maker = "", node if name == "out" else x._node
     if maker is VIEW or maker is NO_GRAD_VIEW:  # its history begins anew with every write

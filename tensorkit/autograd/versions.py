@@ -66,7 +66,7 @@ def make_view(
     if edge is not None:
         assert rule is not None
         saved: tuple[Any, ...] = ()
-        for name in rule.keeps:
+        for name in rule.saved_names:
             saved += (x._array.shape if name == "shape" else options[name],)
         result._edge = Node(rule, result, (edge,), saved)
         if is_in_mode and state.origin_recorders:
@@ -154,7 +154,7 @@ def rebase_history(x: TensorBase, node: Node) -> None:
 
 def save_result(node: Node, result: TensorBase) -> None:
     """Let a node save the result of a write, which exists only after it."""
-    keeps = node.rule.keeps
+    keeps = node.rule.saved_names
     saved, versions = list(node.saved), list(node.versions or [0] * len(keeps))
     at = keeps.index("out")
     saved[at], versions[at] = base.same_memory(result), version_of(result)
@@ -178,4 +178,4 @@ class _CopySlices(Rule):
 
 
 _COPY_SLICES = _CopySlices("copy_slices", "CopySlices", ("inner", "source", "target"), {})
-_COPY_SLICES.keep(_COPY_SLICES.inputs)
+_COPY_SLICES.save(_COPY_SLICES.inputs)

@@ -88,7 +88,7 @@ def in_place(
             raise AutogradError(f"{name} has no gradient", repair=f"x = x.{name[:-1]}(...)")
         write(input, result._array, name.removesuffix("_"))
         if tracked:
-            if "out" in result._node.rule.keeps:
+            if "out" in result._node.rule.saved_names:
                 save_result(result._node, input)
             rebase_history(input, result._node)
         return input

@@ -120,7 +120,7 @@ class _Joined(Rule):
 
 _CAT, _STACK = _Joined("cat", "CatBackward0", (), {}), _Joined("stack", "StackBackward0", (), {})
 for _rule in (_CAT, _STACK):
-    _rule.keep(("indices", "shapes"))
+    _rule.save(("indices", "shapes"))
 
 
 # Copies in another arrangement

@@ -135,7 +135,7 @@ def saved_by(node: Any) -> list[Saved]:
     if node.name().endswith("CopySlices") and isinstance(node.saved[0], Node):
         node = node.saved[0]  # a write to a part keeps what the write kept
     found = []
-    for at, keep in enumerate(node.rule.keeps[: len(node.saved)]):
+    for at, keep in enumerate(node.rule.saved_names[: len(node.saved)]):
         try:
             (value,) = node.values(True, [at])
         except AutogradError as error:

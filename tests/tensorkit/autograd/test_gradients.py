@@ -139,4 +139,4 @@ def test_what_was_saved_is_looked_at_in_the_order_of_the_formulas(operation):
     """So an error names the same value in every process."""
     for rule in operation.definition.rules.values():
         asked = dict.fromkeys(name for needs in rule.needs for name in needs)
-        assert [*rule.keeps] == [*asked]
+        assert [*rule.saved_names] == [*asked]
