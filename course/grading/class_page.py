@@ -25,8 +25,8 @@ from course.grading.similar import Pair
 from course.notebook.report import prose
 
 FEW, MANY = 5, 40
-"""Ways to be wrong, and learners in a list, of one exercise; rows of a table of learners. The CSV
-files hold all."""
+"""Ways to be wrong, and learners in a list, of one exercise; rows of a table of learners. The table
+learners.csv holds all learners."""
 FIRST = 10
 """Learners who need help that are shown at once."""
 WIDE, NARROW = 760, 380
