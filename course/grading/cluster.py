@@ -80,20 +80,11 @@ class Cluster:
         """
         from distributed import KilledWorker, as_completed
 
-        chapter = self._client.scatter(source, broadcast=True, hash=True)
-        waiting = iter(jobs)
+        waiting, most = iter(jobs), limits or Limits()
         sent: dict[str, Job] = {}
 
         def send(job: Job) -> Any:
-            future = self._client.submit(
-                _graded,
-                chapter,
-                job,
-                self.profile,
-                limits or Limits(),
-                pure=False,
-                retries=0,
-            )
+            future = self._client.submit(_graded, source, job, self.profile, most, pure=False)
             sent[future.key] = job
             return future
 
@@ -111,13 +102,8 @@ class Cluster:
                 yield future.result()
             except KilledWorker:
                 yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
-            except Exception as problem:
-                # what was scattered went with the last worker that had it, or a worker cannot start
-                job.tries += 1
-                if job.tries >= workers.TRIES:
-                    raise CourseError(f"The cluster does not grade: {problem}") from None
-                chapter = self._client.scatter(source, broadcast=True, hash=True)
-                done.add(send(job))
+            except Exception as problem:  # a worker cannot start, or the scheduler is gone
+                raise CourseError(f"The cluster does not grade: {problem}") from None
             fill()
 
 
