@@ -264,7 +264,7 @@ def build(
     from course.authoring import build as builder
     from course.shared import paths
 
-    root = _authors_root()
+    root = _own_root()
     written = paths.written_chapters(root)
     chosen = [paths.chapter_named(chapter, written) for chapter in chapters or []] or written
     if check:
@@ -294,10 +294,10 @@ def build(
         raise typer.Exit(1)
 
 
-def _authors_root() -> Path:
-    """The root of the course whose sources are to be changed.
+def _own_root() -> Path:
+    """The root of the course whose sources, grades or files are to be written.
 
-    Raises CourseError if the author stands in another course: its files are the ones meant.
+    Raises CourseError if one stands in another checkout: that one's are meant.
     """
     from course.shared import paths
 
@@ -307,6 +307,14 @@ def _authors_root() -> Path:
             "Nothing was written. Use that `export` first, or change into the course named first."
         )
     return root
+
+
+def _own_chapter(name: str) -> tuple[Path, str]:
+    """That root, and the chapter that a name or number means, among those that are built."""
+    from course.shared import paths
+
+    root = _own_root()
+    return root, paths.chapter_named(name, paths.released_chapters(root))
 
 
 def _written(root: Path, changed: Iterable[Path]) -> None:
@@ -325,7 +333,7 @@ def new_chapter(
     """Write the text, the module of exercises and the module of tests of a new chapter."""
     from course.authoring import new as writer
 
-    root = _authors_root()
+    root = _own_root()
     _written(root, writer.new_chapter(root, name))
     print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
 
@@ -339,7 +347,7 @@ def new_exercise(
     from course.authoring import new as writer
     from course.shared import paths
 
-    root = _authors_root()
+    root = _own_root()
     name = paths.chapter_named(chapter, paths.written_chapters(root))
     _written(root, writer.new_exercise(root, id, name))
     print(f"Fill these places in; course build {name} says what is still missing.")
@@ -413,12 +421,10 @@ def grade(
     """Grade what was collected: learners' code in a sandbox, points into nbgrader's gradebook."""
     from course.authoring.release import nbgrader_config
     from course.grading import batch
+    from course.grading.feedback import older_than_grades
     from course.grading.gradebook import roster
-    from course.grading.writer import autograded_file
-    from course.shared import paths
 
-    root = paths.course_root()
-    name = batch.chapter_in(root, chapter)
+    root, name = _own_chapter(chapter)
     known = set(roster(root, nbgrader_config(own=True)))
     with _grading_bar("begins again" if force else "goes on") as watch:
         fault: batch.Ungraded | None = None
@@ -448,13 +454,7 @@ def grade(
             "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
         )
-    old = [
-        page.parents[1].name
-        for page in sorted((root / "course" / "feedback").glob(f"*/{name}/{name}.html"))
-        if (shown := autograded_file(root, page.parents[1].name, name)).is_file()
-        and page.stat().st_mtime < shown.stat().st_mtime
-    ]
-    if old:
+    if old := older_than_grades(root, name):
         print(
             f"Feedback is older than the grade of {', '.join(old)}: "
             f"nbgrader generate_feedback {name} --force"
@@ -478,13 +478,10 @@ def extend(
 ) -> None:
     """Give one learner more time, before or after they hand in."""
     from course.authoring.release import nbgrader_config
-    from course.grading import batch
     from course.grading.gradebook import ChapterEntries
-    from course.shared import paths
 
-    root = paths.course_root()
-    config = nbgrader_config(own=True)
-    with closing(ChapterEntries(root, batch.chapter_in(root, chapter), config)) as entries:
+    root, name = _own_chapter(chapter)
+    with closing(ChapterEntries(root, name, nbgrader_config(own=True))) as entries:
         entries.extend(learner, days)
     print(f"{learner} has {days:g} day{'s' * (days != 1)} more.")
 
@@ -516,12 +513,9 @@ def export(
 ) -> None:
     """Write the grades of a chapter in the columns of Canvas, Moodle or Gradescope."""
     from course.authoring.release import nbgrader_config
-    from course.grading import batch
     from course.grading.export import export as write
-    from course.shared import paths
 
-    root = paths.course_root()
-    name = batch.chapter_in(root, chapter)
+    root, name = _own_chapter(chapter)
     kind = "grades" if to is Platform.CSV else to
     file = output or root / "course" / f"{name}-{kind}.csv"
     config = nbgrader_config(own=True)
@@ -543,12 +537,9 @@ def comment(
 ) -> None:
     """Write one comment to all answers that are wrong in the same way."""
     from course.authoring.release import nbgrader_config
-    from course.grading import batch
     from course.grading.comments import comment as write
-    from course.shared import paths
 
-    root = paths.course_root()
-    name = batch.chapter_in(root, chapter)
+    root, name = _own_chapter(chapter)
     config = nbgrader_config(own=True)
     written, kept = write(root, name, exercise, like, text, replace=replace, config=config)
     print(f"This comment is now with: {', '.join(written) or 'nobody'}.")
@@ -566,11 +557,10 @@ def report(
     ] = False,
 ) -> None:
     """Write a page about the class: what went wrong where, who needs help."""
-    from course.grading import batch, class_files
-    from course.shared import paths
+    from course.grading import class_files
 
-    root = paths.course_root()
-    page, found = class_files.write(root, batch.chapter_in(root, chapter), names=names)
+    root, name = _own_chapter(chapter)
+    page, found = class_files.write(root, name, names=names)
     print(f"Need help: {len(found.need_help)}. Handed nothing in: {len(found.absent)}.")
     if found.exercises and found.hardest[0].lost:
         print(f"Most points were lost in: {found.hardest[0].title}")
@@ -598,7 +588,7 @@ def bundle() -> None:
     """Make the folder that learners get: a wheel and the released notebooks."""
     from course.authoring.bundle import bundle as make
 
-    make()
+    make(_own_root())
 
 
 @app.command(rich_help_panel=TEACH)
@@ -606,7 +596,7 @@ def hosted() -> None:
     """Make the folder from which Colab and other hosted notebooks open the chapters."""
     from course.authoring.hosted import write
 
-    write()
+    write(_own_root())
 
 
 RELOAD = "If the notebook is open in JupyterLab, choose File > Reload Notebook from Disk."

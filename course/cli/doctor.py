@@ -227,14 +227,15 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
             continue
         names = "|".join(map(re.escape, matching.defined_names(stub["source"]))) or "(?!)"
         defines = re.compile(
-            rf"(?m)^(?:[ \t]*(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*[:=](?!=))"
+            rf"(?m)^(?:[ \t]*(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*[,:=](?!=))"
         )
         for cell in own:
             if cell["cell_type"] == "code" and (made := defines.search(cell["source"])):
                 yield Finding(
                     WRONG,
                     f"{matching.named(cell)} has {made[0].strip()!r}, which belongs into the cell "
-                    f"{matching.grade_id(answer)}. Move it there: only that cell is graded.",
+                    f"{matching.grade_id(answer)}. Move it there: grading may not "
+                    "find it elsewhere.",
                 )
 
 
@@ -249,11 +250,19 @@ def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
             and not matching.is_untouched(answer, stub)
             and not any(matching.defines(cell, stub) for cell in code)
         ):
-            yield Finding(
-                WRONG,
-                f"{matching.named(answer)} does not define `{'`, `'.join(names)}`, which its check "
-                "looks for. Give the answer that name again.",
-            )
+            cell, name = matching.named(answer), f"`{'`, `'.join(names)}`"
+            if re.search(rf"\b(?:{'|'.join(names)})\b", answer["source"]):
+                yield Finding(
+                    LOOK,
+                    f"{cell} has {name}, but no line of it begins with a definition of that name: "
+                    "run its check, which says whether it is defined.",
+                )
+            else:
+                yield Finding(
+                    WRONG,
+                    f"{cell} does not define {name}, which its check looks for. Give the answer "
+                    "that name again.",
+                )
 
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:

@@ -16,10 +16,11 @@ from course.grading.result import Result
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
+from course.shared.words import listed
 
 MOST_NAMED = 5
 """Cells that differ which are named."""
-REFUSED = "Nothing was graded, because grades would be wrong. Run:"
+REFUSED = "Nothing was written, because grades would be wrong. Run:"
 
 
 def generate(chapter: str) -> str:
@@ -27,10 +28,15 @@ def generate(chapter: str) -> str:
     return f"nbgrader generate_assignment {chapter} --force"
 
 
-def in_words(points: float | None, *, is_answer: bool = False, is_task: bool = False) -> str:
-    """What nbgrader knows of a cell; no words for a cell that it does not know."""
+def in_words(
+    points: float | None, kind: str = "code", *, is_answer: bool = False, is_task: bool = False
+) -> str:
+    """What nbgrader knows of a cell; no words for a cell that it does not know.
+
+    kind: the type of a cell with points. Only code is graded by running it.
+    """
     words = ["a task"] * is_task
-    words += [] if points is None else [f"{points:.10g} points"]
+    words += [] if points is None else [f"{points:.10g} points" + " as text" * (kind != "code")]
     return " and ".join([*words, *["an answer"] * is_answer])
 
 
@@ -40,9 +46,8 @@ def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
     for cell in notebook["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
         points = marks.get("points", 0.0) if marks.get("task") or marks.get("grade") else None
-        words = in_words(
-            points, is_answer=bool(marks.get("solution")), is_task=bool(marks.get("task"))
-        )
+        is_answer, is_task = bool(marks.get("solution")), bool(marks.get("task"))
+        words = in_words(points, cell["cell_type"], is_answer=is_answer, is_task=is_task)
         if words:
             found[str(matching.grade_id(cell))] = words
     return found
@@ -121,15 +126,6 @@ def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str])
         )
 
 
-def is_entered(result: Result, scores: Mapping[str, Mapping[str, float | None]]) -> bool:
-    """Whether the gradebook has these points: it may be another, or an older one, restored.
-
-    scores: the gradebook's, by learner and cell.
-    """
-    given = {exercise.cell: exercise.report.score for exercise in result.exercises}
-    return given.items() <= scores.get(result.learner, {}).items()
-
-
 def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, float]) -> None:
     """Raises CourseError if a result was graded by other points than the gradebook has now.
 
@@ -195,7 +191,6 @@ def _differences(
         return ""
     named = [
         f"{name} ({expected.get(name, 'not there')} and {found.get(name, 'not there')})"
-        for name in differ[:MOST_NAMED]
+        for name in differ
     ]
-    more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
-    return f"{one} and {other} do not agree on {', '.join(named)}{more}."
+    return f"{one} and {other} do not agree on {listed(named, MOST_NAMED)}."

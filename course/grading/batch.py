@@ -14,21 +14,20 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course.grading import agreement, intake, judge
 from course.grading.intake import Submission
 from course.grading.result import Result, stored
 from course.grading.workers import Job, results
+from course.grading.writer import Writer
 from course.notebook import matching
 from course.notebook.matching import Refused, Source
 from course.sandbox import profiles
 from course.sandbox.profiles import Limits
 from course.shared import extras, files, paths
 from course.shared.errors import CourseError
-
-if TYPE_CHECKING:
-    from course.grading.writer import Writer
+from course.shared.words import listed
 
 MOST_FAULTS = 3
 """Submissions in a row that the machine could not grade, after which no others are tried."""
@@ -176,8 +175,7 @@ def not_graded(root: Path, chapter: str) -> list[str]:
         submission = taken_in(folder.name, folder / chapter, source)
         earlier = stored(root, folder.name, chapter)
         if isinstance(submission, Submission):
-            graded = (earlier.submission, earlier.timestamp) if earlier else None
-            is_graded = graded == (submission.digest, submission.timestamp)
+            is_graded = earlier is not None and is_of(earlier, submission, source)
         else:
             is_graded = earlier == submission
         if not is_graded:
@@ -191,7 +189,7 @@ class Ungraded(CourseError):
     def __init__(self, results: list[Result], faults: list[Result], n_not_tried: int) -> None:
         self.results = results
         reasons = dict.fromkeys(fault.sentence.rstrip(".") for fault in faults)
-        names = ", ".join(fault.learner for fault in faults[:20]) + ", ..." * (len(faults) > 20)
+        names = listed([fault.learner for fault in faults], intake.MOST_NAMED)
         others = f" {n_not_tried} others were not tried." if n_not_tried else ""
         super().__init__(
             f"Ungraded because of this machine, not of the learners: {names}.{others} "
@@ -225,7 +223,6 @@ def grade(
     """
     from course.authoring.release import nbgrader_config
     from course.grading.cluster import Cluster
-    from course.grading.writer import Writer  # nbgrader takes a second to import
 
     extras.needed("nh3", "teach", "Grading")
     paths.check_exercises(root)
@@ -241,7 +238,7 @@ def grade(
     with contextlib.ExitStack() as stack:
         run: Callable[..., Generator[Result]]
         if cluster is not None:
-            there = stack.enter_context(Cluster(cluster, unsafe=unsafe))
+            there = stack.enter_context(contextlib.closing(Cluster(cluster, unsafe=unsafe)))
             profile, run = there.profile, there.results
         else:
             profile = profile_for(unsafe=unsafe)
@@ -249,7 +246,7 @@ def grade(
             run = partial(results, workers=count, profile=profile)
         with _as_course_error("The gradebook cannot be opened"):
             own = config or nbgrader_config(own=True)
-            writer = stack.enter_context(Writer(root, source, own))
+            writer = stack.enter_context(contextlib.closing(Writer(root, source, own)))
 
         sink = ResultSink(writer, watch, len(found), force=force)
 
@@ -261,8 +258,13 @@ def grade(
                     continue
                 job = Job(submission, judge.seed_of(secret, submission))
                 earlier = None if force else stored(root, name, chapter)
-                is_known = earlier and is_of(earlier, job, source, profile)
-                if earlier and is_known and writer.is_applied(earlier):
+                if (
+                    earlier is not None
+                    and is_of(earlier, submission, source)
+                    and earlier.seed == job.seed
+                    and (earlier.profile == profile or earlier.status == "refused")
+                    and writer.is_applied(earlier)
+                ):
                     sink(earlier)
                 else:  # a run that was broken off: the worker writes its page, too
                     yield job
@@ -322,17 +324,7 @@ def _as_course_error(what: str) -> Iterator[None]:
         ) from problem
 
 
-def is_of(result: Result, job: Job, source: Source, profile: str) -> bool:
-    """Whether a result is what grading this submission again would give."""
-    return (
-        result.submission == job.submission.digest
-        and result.source == source.digest
-        and result.timestamp == job.submission.timestamp
-        and result.seed == job.seed
-        and (result.profile == profile or result.status == "refused")
-    )
-
-
-def chapter_in(root: Path, name: str) -> str:
-    """The chapter that a name or number means, among those that are built."""
-    return paths.chapter_named(name, paths.released_chapters(root))
+def is_of(result: Result, submission: Submission, source: Source) -> bool:
+    """Whether a result is of this submission as it lies there, graded as the chapter is now."""
+    of = (submission.digest, submission.timestamp, source.digest)
+    return of == (result.submission, result.timestamp, result.source)

@@ -23,6 +23,7 @@ from course.grading.class_report import (
 )
 from course.grading.similar import Pair
 from course.notebook.report import prose
+from course.shared.words import listed
 
 FEW, MANY = 5, 40
 """Ways to be wrong, and learners in a list, of one exercise; rows of a table of learners. The table
@@ -41,8 +42,7 @@ def page(report: ClassReport, name: Name, *, is_named: bool) -> str:
     """The whole page. name: what a learner is called on it; is_named: whether by their own."""
 
     def called(learners: Sequence[str], most: int = FEW) -> str:
-        names = ", ".join(map(name, learners[:most]))
-        return names + (f" and {len(learners) - most} more" if len(learners) > most else "")
+        return listed(list(map(name, learners)), most)
 
     def shown(kind: WrongAnswers) -> WrongAnswers:
         return replace(kind, example=shown_answer(kind.example, is_named=is_named))

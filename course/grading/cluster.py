@@ -60,12 +60,6 @@ class Cluster:
                 )
         self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in found.values()])
 
-    def __enter__(self) -> Cluster:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Leave the scheduler; the workers stay."""
         self._client.close()

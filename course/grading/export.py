@@ -10,20 +10,24 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
+from traitlets.config import Config
 
-from course.grading import agreement, batch
-from course.grading.gradebook import checks_of, opened, scores_in
+from course.grading import agreement, batch, intake
+from course.grading.gradebook import ChapterEntries, opened
 from course.grading.result import all_stored
+from course.notebook import matching
 from course.shared import files, paths
 from course.shared.errors import CourseError
+from course.shared.words import listed
 
 
 @dataclass(frozen=True)
@@ -45,22 +49,15 @@ class Grade:
     """Whether everything that a person must grade is graded."""
 
 
-def find_assignment(book: Gradebook, chapter: str) -> Assignment:
-    """The gradebook's entry of a chapter. Raises CourseError if there is none."""
-    try:
-        return book.find_assignment(chapter)
-    except MissingEntry:
-        command = agreement.generate(chapter)
-        raise CourseError(f"The gradebook does not know {chapter} yet: {command}") from None
-
-
 def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
-    assignment = find_assignment(book, chapter)
+    assignment = book.find_assignment(chapter)
     found = {own.student_id: own for own in book.assignment_submissions(chapter)}
     grades = []
     for student in sorted(book.students, key=lambda student: student.id):
         own = found.get(student.id)
+        if own and not any(each.grades for each in own.notebooks):
+            own = None  # an extension alone
         penalty = (own.late_submission_penalty or 0.0) if own else 0.0
         moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
         grades.append(
@@ -80,33 +77,27 @@ def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     return grades
 
 
-def check_grades(book: Gradebook, chapter: str) -> None:
-    """Raises CourseError if somebody has no grade of what is handed in, or one of other points."""
+def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
+    """Raises CourseError if somebody has no grade of what is handed in, or one of other points.
+
+    config: nbgrader's.
+    """
     root = paths.course_root()
+    paths.check_exercises(root)
+    source = matching.source_of(root, chapter)
+    agreement.check_notebooks(source)
     if waiting := batch.not_graded(root, chapter):
         raise CourseError(
             f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
             f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
             "be graded has to leave course/submitted/. Nothing was written."
         )
-    assignment = find_assignment(book, chapter)
-    checks = {
-        name: points
-        for notebook in assignment.notebooks
-        for name, points in checks_of(notebook).items()
-    }
-    scores, learners = scores_in(book, assignment.id), {student.id for student in book.students}
+    learners = {student.id for student in book.students}
+    learners |= {folder.name for folder in batch.folders(root, chapter)}
     results = [result for result in all_stored(root, chapter) if result.learner in learners]
-    entered = [result for result in results if result.learner in scores]
-    agreement.check_results(chapter, entered, checks)
-    if missing := [
-        result.learner for result in results if not agreement.is_entered(result, scores)
-    ]:
-        raise CourseError(
-            f"The gradebook lacks grades that were given: {', '.join(map(ascii, missing))}. It may "
-            f"be an older one, or another. course grade {chapter} enters them; a submission that "
-            "has left course/submitted/ has to be put back before. Nothing was written."
-        )
+    with closing(ChapterEntries(root, chapter, config)) as entries:
+        agreement.check_gradebook(source, entries.cells, entries.others)
+        entries.check(results)
 
 
 class PlatformExport(ExportPlugin):
@@ -122,7 +113,7 @@ class PlatformExport(ExportPlugin):
         if len(self.assignment) != 1:
             raise CourseError("Export one chapter at a time: its rows are those of persons.")
         chapter = str(self.assignment[0])
-        check_grades(gradebook, chapter)
+        check_grades(gradebook, chapter, self.config)
         grades = grades_of(gradebook, chapter)
         if self.student:
             grades = [grade for grade in grades if grade.learner in map(str, self.student)]
@@ -151,7 +142,7 @@ class PlatformExport(ExportPlugin):
         known = _identities(Path(self.identities), self.person_columns)
         missing = sorted(persons.keys() - known.keys())
         if missing:
-            names = ", ".join(missing[:20]) + ", ..." * (len(missing) > 20)
+            names = listed(missing, intake.MOST_NAMED)
             raise CourseError(f"{self.identities} does not name {names}. Nothing was written.")
         return {learner: {**own, **known[learner]} for learner, own in persons.items()}
 
@@ -276,10 +267,10 @@ class CsvExport(CsvExportPlugin):
 
     def export(self, gradebook: Gradebook) -> None:
         """Write the file. Raises CourseError if a grade is missing or older than its points."""
-        known = {each.name for each in gradebook.assignments}
+        known = {each.name for each in gradebook.assignments if each.notebooks}
         built = paths.released_chapters(paths.course_root())
         for chapter in map(str, self.assignment or sorted(known.intersection(built))):
-            check_grades(gradebook, chapter)
+            check_grades(gradebook, chapter, self.config)
         super().export(gradebook)
 
 
@@ -311,7 +302,7 @@ def export(
     elif identities or column:
         raise CourseError("--to csv has nbgrader's columns: no --identities, no --column.")
     with opened(root, config) as book:
-        plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], **own)
+        plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], config=config, **own)
         to.parent.mkdir(parents=True, exist_ok=True)
         plugin.export(book)
         return [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]

@@ -7,9 +7,9 @@ the browser to run any.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
+from contextlib import closing, suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,13 @@ from nbgrader.api import Gradebook
 from traitlets import Bool
 from traitlets.config import Config
 
-from course.grading import agreement, class_report
-from course.grading.gradebook import checks_of
-from course.grading.result import Result, stored
+from course.grading import class_report
+from course.grading.gradebook import ChapterEntries
+from course.grading.result import autograded_file, stored
 from course.notebook import exercise
 from course.notebook.limited import limited
 from course.shared import extras
-from course.shared.errors import TimeLimit
+from course.shared.errors import CourseError, TimeLimit
 
 _TEMPLATES = Path(__file__).with_name("templates")
 MOST = 2000
@@ -75,9 +75,14 @@ class Heading(Preprocessor):
         names = resources["nbgrader"]
         chapter, learner = names["assignment"], names["student"]
         known = exercise.load(chapter)
-        result = stored(Path(self.config.CourseDirectory.root), learner, chapter)
+        root = Path(self.config.CourseDirectory.root)
+        result = stored(root, learner, chapter)
         if result is not None:
-            _check_points(names["db_url"], result)
+            if not result.has_page(root):
+                sentence = f"The autograded notebook of {learner} is not that of the grade"
+                raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
+            with closing(ChapterEntries(root, chapter, self.config)) as entries:
+                entries.check([result])
         names["heading"] = _heading(names["db_url"], chapter, learner)
         exercises = result.exercises if result else ()
         statuses = {each.cell: class_report.status_of(each) for each in exercises}
@@ -111,11 +116,14 @@ def _status(score: float | None, possible: float | None, found: str | None) -> s
     return class_report.NOT_STARTED if found == class_report.NOT_STARTED else class_report.FAILED
 
 
-def _check_points(db_url: str, result: Result) -> None:
-    """Raises CourseError if the result was graded by other points than the gradebook has now."""
-    with Gradebook(db_url) as book:
-        (notebook,) = book.find_assignment(result.chapter).notebooks
-        agreement.check_results(result.chapter, [result], checks_of(notebook))
+def older_than_grades(root: Path, chapter: str) -> list[str]:
+    """The learners whose page is older than their autograded notebook."""
+    found = []
+    for page in sorted((root / "course" / "feedback").glob(f"*/{chapter}/{chapter}.html")):
+        shown = autograded_file(root, page.parents[1].name, chapter)
+        if shown.is_file() and page.stat().st_mtime < shown.stat().st_mtime:
+            found.append(page.parents[1].name)
+    return found
 
 
 def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
@@ -168,7 +176,7 @@ def _in_time(text: str, resources: dict[str, Any]) -> str:
     """A text with its formulas as MathML, as it was if a notebook's formulas take too long."""
     left = resources.get(_LEFT, LONGEST)
     begun, found = time.monotonic(), [text]
-    with contextlib.suppress(TimeLimit):
+    with suppress(TimeLimit):
         limited(lambda: found.append(with_mathml(text)), max(left, LONGEST / 20))
     resources[_LEFT] = left - (time.monotonic() - begun)
     return found[-1]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from nbgrader.api import (
     Grade,
     Gradebook,
     MissingEntry,
-    Notebook,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
@@ -25,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from course.grading import agreement
+from course.grading.result import Result
 from course.shared.errors import CourseError
 
 
@@ -35,11 +34,8 @@ class ChapterEntries:
     """
 
     def __init__(self, root: Path, chapter: str, config: Config) -> None:
-        self._book = opened(root, config)
-        late = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)
-        self._late = late(config=config)
+        self._book, self._config = opened(root, config), config
         try:
-            assignment = self._book.find_assignment(chapter)
             notebook = self._book.find_notebook(chapter, chapter)
         except MissingEntry:
             self.close()
@@ -47,26 +43,29 @@ class ChapterEntries:
                 f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet: "
                 f"{agreement.generate(chapter)}"
             ) from None
+        assignment = notebook.assignment
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
         self._notebooks = {each.id for each in assignment.notebooks}
         self._notebook = notebook.id
-        self.others = [
-            each.name
-            for each in assignment.notebooks
-            if each.name != notebook.name and each.max_score
-        ]
+        others = [each for each in assignment.notebooks if each.name != notebook.name]
+        self.others = [each.name for each in others if each.max_score]
         """Notebooks of another name whose points the gradebook counts in this chapter."""
-        self.checks = checks_of(notebook)
-        graded = [*notebook.grade_cells, *notebook.task_cells]
         answers = {cell.name for cell in notebook.solution_cells}
+        self.checks = {
+            cell.name: float(cell.max_score)
+            for cell in notebook.grade_cells
+            if cell.cell_type == "code" and cell.name not in answers
+        }
+        """The points of the cells that are graded by running them."""
         self.tasks = frozenset(cell.name for cell in notebook.task_cells)
         """Those of which a person reads what learners made elsewhere in the notebook."""
-        points = {cell.name: float(cell.max_score) for cell in graded}
+        graded = [*notebook.grade_cells, *notebook.task_cells]
+        known = {cell.name: (cell.max_score, cell.cell_type) for cell in graded}
         self.cells = {
             name: agreement.in_words(
-                points.get(name), is_answer=name in answers, is_task=name in self.tasks
+                *known.get(name, (None,)), is_answer=name in answers, is_task=name in self.tasks
             )
-            for name in {*points, *answers}
+            for name in {*known, *answers}
         }
         """What each cell is: an answer, worth points, both, or a task."""
         self.graded = {cell.id: cell.name for cell in graded}
@@ -81,10 +80,37 @@ class ChapterEntries:
         """Leave the gradebook."""
         self._book.close()
 
-    @cached_property
-    def scores(self) -> dict[str, dict[str, float | None]]:
-        """The automatic points of earlier runs, by learner and cell."""
-        return scores_in(self._book, self._id)
+    def has(self, result: Result) -> bool:
+        """Whether all of a result is entered, and the penalty for late work is that of now.
+
+        The gradebook may be another or an older one, restored; the due date may have changed.
+        """
+        book, of = self._book, (self._name, self._name, result.learner)
+        try:
+            notebook = book.find_submission_notebook(*of)
+        except MissingEntry:
+            return False
+        rows = select(BaseCell.name, Grade.auto_score).join(Grade, Grade.cell_id == BaseCell.id)
+        rows = rows.where(Grade.notebook_id == notebook.id)
+        points = {tuple(row) for row in book.db.execute(rows)}
+        found = (
+            points.issuperset((each.cell, each.report.score) for each in result.exercises)
+            and _moment(result.timestamp) in (None, notebook.assignment.timestamp)
+            and (notebook.late_submission_penalty or 0) == (_penalty(notebook, self._config) or 0)
+        )
+        book.db.rollback()  # what was read is not kept: others may change it
+        return found
+
+    def check(self, results: Sequence[Result]) -> None:
+        """Raises CourseError unless the gradebook has all of these results, with its points."""
+        agreement.check_results(self._name, results, self.checks)
+        if missing := [ascii(result.learner) for result in results if not self.has(result)]:
+            raise CourseError(
+                f"The gradebook lacks grades that were given: {', '.join(missing)}. It may be an "
+                "older one, or another, or the due date or the policy for late work has changed. "
+                f"course grade {self._name} enters them; a submission that has left "
+                "course/submitted/ has to be put back before. Nothing was written."
+            )
 
     def enter(
         self,
@@ -99,14 +125,14 @@ class ChapterEntries:
         """
         database = self._book.db
         try:
-            submission, notebook = self._submission(learner, timestamp)
+            notebook = self._submission(learner, timestamp)
             for id, name in self.graded.items():
                 grade = _of_cell(notebook.grades, Grade, id)
                 is_for_a_person = grade.manual_score is not None or scores[name] is None
                 grade.auto_score, grade.needs_manual_grade = scores[name], is_for_a_person
             for id, name in self.commented.items():
                 _of_cell(notebook.comments, Comment, id).auto_comment = comments[name]
-            self._penalise(submission, notebook)
+            self._penalise(notebook)
             database.commit()
         except BaseException:
             database.rollback()
@@ -127,13 +153,11 @@ class ChapterEntries:
             raise CourseError(f"The gradebook does not know {learner}: nbgrader db student add.")
         self._submission(learner, None)
         self._book.grant_extension(self._name, learner, days=days)
-        self._penalise(*self._submission(learner, None))
+        self._penalise(self._submission(learner, None))
         database.commit()
 
-    def _submission(
-        self, learner: str, timestamp: str | None
-    ) -> tuple[SubmittedAssignment, SubmittedNotebook]:
-        """The entry of a submission and that of its notebook, made if they are not there."""
+    def _submission(self, learner: str, timestamp: str | None) -> SubmittedNotebook:
+        """The entry of a submission's notebook, made with that of the submission where needed."""
         database = self._book.db
         wanted = {"assignment_id": self._id, "student_id": learner}
         submission = database.query(SubmittedAssignment).filter_by(**wanted).one_or_none()
@@ -142,26 +166,34 @@ class ChapterEntries:
                 database.add(Student(id=learner))
             submission = SubmittedAssignment(**wanted)
             database.add(submission)
-        if timestamp:
-            moment = datetime.fromisoformat(timestamp).astimezone(UTC).replace(tzinfo=None)
-            submission.timestamp = moment
+        submission.timestamp = _moment(timestamp) or submission.timestamp
         notebooks = {each.notebook_id: each for each in submission.notebooks}
         for id in self._notebooks - notebooks.keys():
             notebooks[id] = SubmittedNotebook(notebook_id=id)
             submission.notebooks.append(notebooks[id])
-        return submission, notebooks[self._notebook]
+        return notebooks[self._notebook]
 
-    def _penalise(self, submission: SubmittedAssignment, notebook: SubmittedNotebook) -> None:
-        """The penalty of nbgrader's plugin for late work, between 0 and the points."""
+    def _penalise(self, notebook: SubmittedNotebook) -> None:
+        """Take off what lateness costs now."""
         self._book.db.flush()  # the database adds the points
-        penalty = None
-        if (late := submission.total_seconds_late if self._due else 0) > 0:
-            penalty = self._late.late_submission_penalty(
-                submission.student_id, notebook.score, late
-            )
-            if penalty is not None:
-                penalty = min(max(penalty, 0), notebook.score)
-        notebook.late_submission_penalty = penalty
+        notebook.late_submission_penalty = _penalty(notebook, self._config)
+
+
+def _moment(timestamp: str | None) -> datetime | None:
+    """A moment of a result as the gradebook has it."""
+    found = datetime.fromisoformat(timestamp) if timestamp else None
+    return found.astimezone(UTC).replace(tzinfo=None) if found else None
+
+
+def _penalty(notebook: SubmittedNotebook, config: Config) -> float | None:
+    """The penalty of nbgrader's plugin for late work, between 0 and the points."""
+    submission = notebook.assignment
+    late = submission.total_seconds_late if submission.assignment.duedate else 0
+    if late <= 0:
+        return None
+    plugin = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)(config=config)
+    penalty = plugin.late_submission_penalty(submission.student_id, notebook.score, late)
+    return None if penalty is None else min(max(penalty, 0), notebook.score)
 
 
 def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
@@ -171,32 +203,6 @@ def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
         found = kind(cell_id=cell)
         entries.append(found)
     return found
-
-
-def scores_in(book: Gradebook, assignment: str) -> dict[str, dict[str, float | None]]:
-    """The automatic points of an assignment, by learner and cell. `assignment`: its id there."""
-    rows = book.db.execute(
-        select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
-        .select_from(Grade)
-        .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
-        .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-        .join(BaseCell, Grade.cell_id == BaseCell.id)
-        .where(SubmittedAssignment.assignment_id == assignment)
-    )
-    found: dict[str, dict[str, float | None]] = {}
-    for learner, cell, score in rows:
-        found.setdefault(learner, {})[cell] = score
-    return found
-
-
-def checks_of(notebook: Notebook) -> dict[str, float]:
-    """The points of the cells of a notebook that are graded by running them."""
-    answers = {cell.name for cell in notebook.solution_cells}
-    return {
-        cell.name: float(cell.max_score)
-        for cell in notebook.grade_cells
-        if cell.cell_type == "code" and cell.name not in answers
-    }
 
 
 def roster(root: Path, config: Config) -> list[str]:
@@ -213,16 +219,17 @@ def opened(root: Path, config: Config) -> Gradebook:
     """The gradebook. Raises CourseError if it is locked, damaged or of another program."""
     url = _url(root, config)
     try:
-        book = Gradebook(url, _course_id(config))
+        course = str(config.CourseDirectory.get("course_id", "")) or "default_course"
+        book = Gradebook(url, course)
         book.db.execute(select(Student.id).limit(1))
     except SQLAlchemyError as problem:
         raise CourseError(
             f"The gradebook {make_url(url)!r} cannot be opened "
             f"({getattr(problem, 'orig', None) or problem}). Where another program holds it, wait "
             "for that. Where it is damaged or not nbgrader's, put a copy in its place, or move it "
-            "away and make a new one: nbgrader generate_assignment --force, then course grade. "
-            "Nothing of what was graded is lost; points and comments by hand are in the gradebook "
-            "alone."
+            "away and make a new one: nbgrader generate_assignment CHAPTER --force, then course "
+            "grade CHAPTER, for each chapter. Nothing of what was graded is lost; points and "
+            "comments by hand are in the gradebook alone."
         ) from None
     return book
 
@@ -230,7 +237,3 @@ def opened(root: Path, config: Config) -> Gradebook:
 def _url(root: Path, config: Config) -> str:
     course = config.CourseDirectory
     return str(course.db_url if "db_url" in course else f"sqlite:///{root}/course/gradebook.db")
-
-
-def _course_id(config: Config) -> str:
-    return str(config.CourseDirectory.get("course_id", "")) or "default_course"

@@ -20,10 +20,12 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course.grading import batch, intake
+from course.grading.result import autograded_file, stored
 from course.grading.session import remove
-from course.grading.writer import autograded_file
-from course.notebook.matching import Refused
+from course.grading.writer import write_page
+from course.notebook import matching
 from course.shared import files, paths
+from course.shared.errors import CourseError
 
 _log = logging.getLogger("nbgrader")
 TOLERANCE = timedelta(minutes=5)
@@ -40,9 +42,18 @@ class GradedNotebook(NotebookExporter):
         root, names = paths.course_root(), (resources or {})["nbgrader"]
         learner, chapter = str(names["student"]), str(names["assignment"])
         if root / "course" / "submitted" in Path(filename).parents:
-            (result,) = batch.grade(
-                root, chapter, learners=[learner], workers=1, config=self.config
-            )
+            earlier = stored(root, learner, chapter)
+            try:
+                (result,) = batch.grade(
+                    root, chapter, learners=[learner], workers=1, config=self.config
+                )
+            except (CourseError, KeyboardInterrupt) as problem:
+                if earlier is None:
+                    raise
+                # nbgrader has removed the earlier page, and would do so after any other exception
+                write_page(root, matching.source_of(root, chapter), earlier)
+                rest = f"others may be left: course grade {chapter}"
+                raise SystemExit(f"The page of {learner} is as it was; {rest}. {problem}") from None
             for sentence in filter(None, (result.sentence, *result.troubles, *result.repaired)):
                 _log.warning("%s: %s", learner, sentence)
         page = autograded_file(root, learner, chapter)
@@ -134,7 +145,7 @@ class Collect(ExchangeCollect):
             ignored = shutil.ignore_patterns(*self.coursedir.ignore)
             owners = self._owners(Path(src).name.rsplit("+", 3)[0])
             left_out = intake.collect(Path(src), beside, ignored, owners)
-        except (OSError, Refused) as problem:  # a link, a file, a folder that is closed
+        except (OSError, matching.Refused) as problem:  # a link, a file, a folder that is closed
             self.log.warning("%s is not collected: %s", src, problem)
             shutil.rmtree(beside, ignore_errors=True)
             return

@@ -7,7 +7,7 @@
                                    "ungraded" (the machine is to blame; such a result is not kept)
       "sentence": "",              why it is not graded
       "submission": "3f9a...",     SHA-256 of the notebook as it was handed in
-      "source": "b771...",         SHA-256 of the instructor's notebook
+      "source": "b771...",         SHA-256 of the chapter: notebooks, data, definitions
       "timestamp": "2026-03-01T10:00:00+00:00",     when it was collected; null if unknown
       "seed": "81c2...",           of the draws
       "profile": "namespaces+seccomp",              or "landlock+seccomp", or "unsafe"
@@ -32,6 +32,7 @@ took, stands apart in `timings`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -89,6 +90,11 @@ class Result:
     def possible(self) -> float:
         return sum(exercise.report.possible for exercise in self.exercises)
 
+    def has_page(self, root: Path) -> bool:
+        """Whether the autograded notebook that lies there is the one of this result."""
+        page = autograded_file(root, self.learner, self.chapter)
+        return page.is_file() and hashlib.sha256(page.read_bytes()).hexdigest() == self.autograded
+
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""
         values = {name: value for name, value in vars(self).items() if name not in _APART}
@@ -125,6 +131,11 @@ def _graded(values: dict[str, Any]) -> Graded:
 def result_file(root: Path, learner: str, chapter: str) -> Path:
     """Where the result of a submission lies."""
     return root / "course" / "graded" / learner / f"{chapter}.json"
+
+
+def autograded_file(root: Path, learner: str, chapter: str) -> Path:
+    """Where the autograded notebook of a submission lies."""
+    return root / "course" / "autograded" / learner / chapter / f"{chapter}.ipynb"
 
 
 def stored(root: Path, learner: str, chapter: str) -> Result | None:

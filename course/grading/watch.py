@@ -29,7 +29,8 @@ from course.notebook.matching import Refused
 from course.shared.errors import CourseError
 from course.shared.settings import settings
 
-MOST_FILES = 2000
+MOST_ENTRIES, MOST_FILES = 50_000, 2000
+"""Of the folder, and of one user in it: on some hubs everybody is the same user."""
 MOST_READ, MOST_CHECKS = 32 << 10, 300
 """Bytes of the end of a learner's file, and lines of that."""
 LONGEST_NAME = 40
@@ -84,16 +85,11 @@ def read(folder: Path, chapter: str) -> tuple[Checks, list[str]]:
 
     Raises CourseError if the folder cannot be read.
     """
-    try:
-        with os.scandir(folder) as entries:
-            found = list(itertools.islice(entries, MOST_FILES + 1))
-    except OSError as problem:
-        raise CourseError(f"{folder} cannot be read ({problem.strerror}).") from None
     known, latest = exercise.load(chapter), time.time() + AHEAD
     checks: Checks = {}
-    left_out = [_too_many(found)] if len(found) > MOST_FILES else []
-    for name in sorted(entry.name for entry in found[:MOST_FILES]):
-        learner = name.removesuffix(SUFFIX)
+    names, left_out = _names(folder)
+    for name in names:
+        learner = name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else ""
         try:
             lines = _end(folder / name, learner).splitlines()[-MOST_CHECKS:]
         except (OSError, Refused) as problem:
@@ -105,16 +101,28 @@ def read(folder: Path, chapter: str) -> tuple[Checks, list[str]]:
     return checks, left_out
 
 
-def _too_many(found: list[os.DirEntry[str]]) -> str:
-    """The sentence about files that are not read, with whoever owns most of those that are."""
+def _names(folder: Path) -> tuple[list[str], list[str]]:
+    """The names of the files that are read, and a sentence about each user who has too many."""
     owners: Counter[int] = Counter()
-    for entry in found:
-        with suppress(OSError):  # it has gone meanwhile
-            owners[entry.stat(follow_symlinks=False).st_uid] += 1
-    sentence = f"There are more than {MOST_FILES} files; the rest is not read."
-    for owner, count in owners.most_common(1):
-        sentence += f" {count} of those read belong to {intake.account(owner)}."
-    return sentence
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in itertools.islice(entries, MOST_ENTRIES):
+                with suppress(FileNotFoundError):  # it has gone meanwhile
+                    owner = entry.stat(follow_symlinks=False).st_uid
+                    owners[owner] += 1
+                    if owners[owner] <= MOST_FILES:
+                        names.append(entry.name)
+    except OSError as problem:
+        raise CourseError(f"{folder} cannot be read ({problem.strerror}).") from None
+    left_out = [
+        f"{intake.account(owner)} has {count} files, of which {MOST_FILES} are read."
+        for owner, count in owners.items()
+        if count > MOST_FILES
+    ]
+    if owners.total() >= MOST_ENTRIES:
+        left_out.append(f"There are {MOST_ENTRIES} files or more; the rest is not read.")
+    return sorted(names), left_out
 
 
 def _end(file: Path, learner: str) -> bytes:
@@ -127,7 +135,7 @@ def _end(file: Path, learner: str) -> bytes:
         owner = intake.account(found.st_uid)
         if found.st_uid != os.getuid() and owner != learner:
             raise Refused(f"It belongs to {owner}.")
-        if not (learner.isprintable() and len(learner) <= LONGEST_NAME):
+        if not (learner and learner.isprintable() and len(learner) <= LONGEST_NAME):
             raise Refused("Its name is no learner's.")
         return os.pread(opened, MOST_READ, max(found.st_size - MOST_READ, 0))
     finally:
@@ -148,6 +156,8 @@ def view(chapter: str, checks: Checks, left_out: list[str], *, minutes: float) -
     """A table of the exercises, one of the learners who need help, and what was left out."""
     parts = [Text(f"{chapter}, {time.strftime('%H:%M:%S')}, learners: {len(checks)}")]
     parts += [Text(f"Left out: {sentence}") for sentence in left_out[:MOST_NAMED]]
+    if len(left_out) > MOST_NAMED:
+        parts.append(Text(f"Left out: {len(left_out) - MOST_NAMED} more."))
     return Group(*parts, _exercises(chapter, checks), _need_help(checks, minutes))
 
 

@@ -21,12 +21,11 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from traitlets.config import Config
 
 from course.grading import agreement, clean, intake
-from course.grading.result import Graded, Result, result_file, stored
+from course.grading.result import Graded, Result, autograded_file, result_file, stored
 from course.grading.session import remove
 from course.notebook import matching
 from course.notebook.matching import Cell, Source
@@ -53,12 +52,6 @@ class Writer:
             os.close(self._lock)
             raise
 
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Leave the gradebook."""
         self._entries.close()
@@ -67,13 +60,7 @@ class Writer:
     def is_applied(self, result: Result) -> bool:
         """Whether everything about this result is written already."""
         known = stored(self.root, result.learner, result.chapter)
-        page = autograded_file(self.root, result.learner, result.chapter)
-        return (
-            known == result
-            and page.is_file()
-            and _hash(page.read_bytes()) == known.autograded
-            and agreement.is_entered(result, self._entries.scores)
-        )
+        return known == result and known.has_page(self.root) and self._entries.has(result)
 
     def apply(self, result: Result) -> None:
         """Write everything about a result.
@@ -84,10 +71,9 @@ class Writer:
         agreement.check_results(result.chapter, [result], self._entries.checks)
         file = result_file(self.root, result.learner, result.chapter)
         file.unlink(missing_ok=True)
-        page = result.page or autograded(result, self.source)
-        self._write_notebook(result, page)
+        written = write_page(self.root, self.source, result)
         self._grade(result)
-        self._write_result(replace(result, autograded=_hash(page.encode())), file)
+        self._write_result(replace(result, autograded=written), file)
 
     def _write_result(self, result: Result, file: Path) -> None:
         if result.timings:
@@ -95,29 +81,6 @@ class Writer:
             seconds = {step: round(seconds, 4) for step, seconds in result.timings.items()}
             files.write(beside, json.dumps(seconds))
         files.write(file, result.to_json())
-
-    # the notebook
-
-    def _write_notebook(self, result: Result, page: str) -> None:
-        """The folder of the autograded notebook, whole or not at all."""
-        folder = autograded_file(self.root, result.learner, result.chapter).parent
-        beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
-        (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
-        # both travel with the feedback: without them `release_feedback` stops, for everybody
-        (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
-        handed = self.root / "course" / "submitted" / result.learner / result.chapter
-        secret = intake.exchange_secret(handed) or secrets.token_hex(16)
-        (beside / "submission_secret.txt").write_text(secret, encoding="ascii")
-        for name, content in self.source.files.items():
-            path = beside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        remove(folder)  # nbgrader makes its files read-only
-        beside.rename(folder)
-
-    # the gradebook
 
     def _grade(self, result: Result) -> None:
         cells = {matching.grade_id(cell): cell for cell in result.cells}
@@ -137,9 +100,26 @@ class Writer:
         return cell is None or (released is not None and released["source"] == cell["source"])
 
 
-def autograded_file(root: Path, learner: str, chapter: str) -> Path:
-    """Where the autograded notebook of a submission lies."""
-    return root / "course" / "autograded" / learner / chapter / f"{chapter}.ipynb"
+def write_page(root: Path, source: Source, result: Result) -> str:
+    """Write the folder of the autograded notebook, whole or not at all; the notebook's hash."""
+    page = result.page or autograded(result, source)
+    folder = autograded_file(root, result.learner, result.chapter).parent
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
+    # both travel with the feedback: without them `release_feedback` stops, for everybody
+    (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
+    handed = root / "course" / "submitted" / result.learner / result.chapter
+    secret = intake.exchange_secret(handed) or secrets.token_hex(16)
+    (beside / "submission_secret.txt").write_text(secret, encoding="ascii")
+    for name, content in source.files.items():
+        path = beside / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    remove(folder)  # nbgrader makes its files read-only
+    beside.rename(folder)
+    return hashlib.sha256(page.encode()).hexdigest()
 
 
 def _locked(folder: Path) -> int:
@@ -157,25 +137,21 @@ def _locked(folder: Path) -> int:
 
 
 def autograded(result: Result, source: Source) -> str:
-    """The autograded notebook as JSON."""
-    # on one line: with an indent it is not the part of json in C that writes it
-    return json.dumps(notebook(result, source), ensure_ascii=False) + "\n"
-
-
-def notebook(result: Result, source: Source) -> dict[str, Any]:
-    """The autograded notebook: what a learner wrote in it is clean."""
+    """The autograded notebook as JSON: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
     cells = result.cells if is_graded else source.released["cells"]
     room = clean.Room()
     cells = [_written(cell, source, graded, room) for cell in cells]
     note = _note(result)
-    return {
+    content = {
         "cells": ([note] if note else []) + cells,
         "metadata": source.released["metadata"],
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+    # on one line: with an indent it is not the part of json in C that writes it
+    return json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
@@ -223,7 +199,3 @@ def _note(result: Result) -> Cell | None:
     # one block of HTML: names of files stand in these sentences, and are no markdown
     text = f"<div><strong>About this submission</strong><ul>{''.join(lines)}</ul></div>"
     return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from course.notebook import built_notebook, chapter_folder
+from course.notebook import built_notebook, chapter_folder, exercise
 from course.shared import paths
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
@@ -43,6 +43,8 @@ class Source:
     solved: dict[str, Any]
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The chapter's data, by path beside the notebook."""
+    definitions: str = ""
+    """SHA-256 of the text of the chapter's exercises."""
 
     @cached_property
     def by_id(self) -> Mapping[str, Cell]:
@@ -60,16 +62,15 @@ class Source:
     def digest(self) -> str:
         """SHA-256 of all of it."""
         files = {name: base64.b64encode(file).decode() for name, file in sorted(self.files.items())}
-        values = {"chapter": self.chapter, "files": files}
+        values = {"chapter": self.chapter, "files": files, "definitions": self.definitions}
         text = json.dumps({**values, "released": self.released, "solved": self.solved})
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def source_of(root: Path, chapter: str) -> Source:
     """The source of a chapter. Raises CourseError if it is not built."""
-    built = [
-        paths.notebook_in(file, chapter) for file in (paths.notebooks(root), paths.solutions(root))
-    ]
+    folders = (paths.notebooks(root), paths.solutions(root))
+    built = [paths.notebook_in(folder, chapter) for folder in folders]
     released, solved = (built_notebook.read(file, chapter) for file in built)
     folder = built[0].parent
     files = {
@@ -77,7 +78,7 @@ def source_of(root: Path, chapter: str) -> Source:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".ipynb" and ".ipynb_checkpoints" not in path.parts
     }
-    return Source(chapter, released, solved, files)
+    return Source(chapter, released, solved, files, exercise.digest(chapter))
 
 
 def too_large(size: int) -> str:

@@ -24,6 +24,7 @@ from course.grading import batch, nbgrader_way, workers
 from course.grading.gradebook import ChapterEntries
 from course.grading.result import Result, result_file, stored
 from course.grading.writer import Writer
+from course.notebook import exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError
@@ -108,22 +109,45 @@ def test_nbgraders_own_command_passes_over_what_it_would_fail_at(
     assert not (folder / Path(*"d" * 10)).exists()
 
 
-def test_nbgraders_own_way_grades_what_is_renamed_or_broken(
-    school: School, honest: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # stock: a traceback and no grade for either
+def _autograde(school: School, **options: object) -> None:
+    """As the command `nbgrader autograde` does."""
     from nbgrader.converters import Autograde
     from nbgrader.coursedir import CourseDirectory
 
-    monkeypatch.setenv("COURSE_ROOT", str(school.root))
+    config = nbgrader_config()
+    config.CourseDirectory.assignment_id = CHAPTER
+    Autograde(coursedir=CourseDirectory(config=config), config=config, **options).start()
+
+
+@pytest.mark.parametrize("fault", [CourseError("No sandbox."), KeyboardInterrupt()])
+def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
+    school: School, half: bytes, honest: bytes, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    # nbgrader removes it before, and after a failure once more
+    school.submit("ada", half)
+    grade(school)
+    page = school.root / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    before = page.read_bytes()
+    school.submit("ada", honest)
+
+    def fail(*_: object, **__: object) -> None:
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch, "results", fail)
+        with pytest.raises(SystemExit, match=r"The page of ada is as it was; .*course grade 01"):
+            _autograde(school, force=True)
+    assert page.read_bytes() == before
+    _autograde(school, force=True)
+    assert school.scores() == {"ada": 20}
+
+
+def test_nbgraders_own_way_grades_what_is_renamed_or_broken(school: School, honest: bytes) -> None:
+    # stock: a traceback and no grade for either
     ada = school.submit("ada", honest, name="ada (2).ipynb")
     (ada / "submission_secret.txt").write_bytes(b"\xde\xad")  # at which `release_feedback` stops
     school.submit("bob", honest[:5000])
-    config = nbgrader_config()
-    config.CourseDirectory.root = str(school.root)
-    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
-    config.CourseDirectory.assignment_id = CHAPTER
-    Autograde(coursedir=CourseDirectory(config=config), config=config).start()
+    _autograde(school)
     assert school.scores() == {"ada": 20, "bob": 0}
     file = result_file(school.root, "ada", CHAPTER)
     before = file.stat().st_mtime_ns
@@ -321,7 +345,7 @@ def test_a_submission_that_kills_workers_is_ungraded_and_tried_again(
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
 
-@pytest.mark.parametrize("step", ["_write_notebook", "_grade", "_write_result"])
+@pytest.mark.parametrize("step", ["write_page", "Writer._grade", "Writer._write_result"])
 def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -331,7 +355,7 @@ def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, step, break_off)
+        patch.setattr(f"course.grading.writer.{step}", break_off)
         with pytest.raises(KeyboardInterrupt):
             grade(school)
     grade(school)
@@ -433,6 +457,26 @@ def test_late_work_gets_the_penalty_that_nbgrader_is_told(school: School) -> Non
         entry = book.find_submission(CHAPTER, "bob")
         assert entry.total_seconds_late == 86400
         assert entry.late_submission_penalty == 6
+
+
+def test_a_due_date_that_was_moved_counts_at_the_next_run(school: School, late: Any) -> None:
+    with school.gradebook() as book:
+        book.find_assignment(CHAPTER).duedate = datetime(2026, 3, 5)
+        book.db.commit()
+    grade(school, config=late)
+    with school.gradebook() as book:
+        assert book.find_submission(CHAPTER, "bob").late_submission_penalty == 0
+
+
+def test_all_are_graded_again_after_a_change_of_the_definitions(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a check was corrected, and everybody kept the grade of the wrong one
+    school.submit("bob", half)
+    before = grade(school)["bob"]
+    assert grade(school)["bob"].source == before.source
+    monkeypatch.setattr(exercise, "digest", lambda chapter: "of another text")
+    assert grade(school)["bob"].source != before.source
 
 
 def test_an_extension_takes_the_penalty_back(school: School, late: Any) -> None:

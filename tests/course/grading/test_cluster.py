@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_what_kills_workers_is_ungraded_and_the_others_are_graded(
     monkeypatch.setattr(cluster, "_graded", killing)
     names = ["ada", "killer", "bob"]
     jobs = [Job(Submission(each, CHAPTER, honest), "seed") for each in names]
-    with cluster.Cluster(workers.scheduler_address) as there:
+    with closing(cluster.Cluster(workers.scheduler_address)) as there:
         found = {result.learner: result for result in there.results(source, jobs, LIMITS)}
     assert {name: each.status for name, each in found.items()} == {
         "ada": "graded",

@@ -125,6 +125,7 @@ def test_what_grading_mends_is_said_to_be_mended(klass: Class, tmp_path: Path) -
         ("private-copy", "{}"),
         (None, "if True:\n    {}"),
         (None, "{name}: object = None"),
+        (None, "{name}, other = print, 1"),
     ],
 )
 def test_an_answer_that_grading_does_not_find_is_named(
@@ -151,6 +152,21 @@ def test_an_answer_of_another_name_is_named(klass: Class, tmp_path: Path) -> Non
     answer["source"] = answer["source"].replace("to_unit_range", "to_unit")
     (only,) = said(tmp_path, notebook)
     assert only.startswith(f"wrong     The cell {ID} does not define `to_unit_range`")
+
+
+@pytest.mark.parametrize("form", ["if True:\n    {}", "{}\n{name}, other = {name}, 1"])
+def test_an_answer_that_no_line_begins_to_define_is_not_accused(
+    klass: Class, tmp_path: Path, form: str
+) -> None:
+    # it was called wrong, and had all points
+    notebook = klass.honest()
+    answer, name = cell_of(notebook, ID), "to_unit_range"
+    text = answer["source"].replace(f"def {name}", f"def _{name}")
+    if form.startswith("if"):
+        text = answer["source"].replace("\n", "\n    ")
+    answer["source"] = form.format(text, name=name).replace(f" = {name}", f" = _{name}")
+    (only,) = said(tmp_path, notebook)
+    assert only.startswith(f"look      The cell {ID} has `{name}`, but no line of it begins with")
 
 
 def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,8 +15,10 @@ from nbgrader.api import Gradebook
 
 from course.authoring.release import nbgrader_config
 from course.grading import batch, export, intake, judge
+from course.grading.gradebook import ChapterEntries
 from course.grading.intake import Submission
 from course.grading.result import result_file
+from course.notebook import exercise
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
 
@@ -157,6 +160,112 @@ def test_nobody_is_exported_who_was_graded_by_other_points(
     with pytest.raises(CourseError, match=f"bob was graded by other .*Run: course grade {CHAPTER}"):
         write("canvas")
     assert not (graded.root / "grades.csv").exists()
+
+
+def _store(school: School, source: Source, learner: str, timestamp: str | None = None) -> None:
+    """A result without points, as the gradebook has it."""
+    result = judge.refused(source, Submission(learner, CHAPTER, b"", timestamp), "", "")
+    file = result_file(school.root, learner, CHAPTER)
+    file.parent.mkdir(parents=True)
+    file.write_text(result.to_json(), encoding="utf-8")
+    with school.gradebook() as book:
+        notebook = book.update_or_create_submission(CHAPTER, learner).notebooks[0]
+        for grade in notebook.grades:
+            grade.auto_score = 0.0
+        book.db.commit()
+
+
+def test_definitions_with_other_points_than_the_gradebook_are_not_exported(
+    write: Write, graded: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exercise.load()["pixels"], "points", PIXELS + 2)
+    with pytest.raises(CourseError, match=f"definitions .* Run: course build {CHAPTER}, then nbg"):
+        write("csv")
+    monkeypatch.undo()
+    monkeypatch.setenv("COURSE_ROOT", str(graded.root))
+    with graded.gradebook() as book:
+        book.find_grade_cell("check-pixels", CHAPTER, CHAPTER).max_score = PIXELS + 2
+        book.db.commit()
+    with pytest.raises(CourseError, match=f"Run: nbgrader generate_assignment {CHAPTER} --force"):
+        write("moodle")
+    assert not (graded.root / "grades.csv").exists()
+
+
+def test_definitions_that_are_not_installed_are_not_exported(write: Write, graded: School) -> None:
+    file = graded.root / "course" / "exercises" / "ch01_tensors.py"
+    file.parent.mkdir()
+    file.write_text("# with other points", encoding="utf-8")
+    with pytest.raises(CourseError, match="is not what is installed"):
+        write("csv")
+
+
+def test_a_chapter_of_which_only_the_due_date_is_known_stops_no_export(graded: School) -> None:
+    with graded.gradebook() as book:
+        book.add_assignment("02_operations", duedate=datetime(2027, 4, 1))
+    folder = graded.root / "notebooks" / "02_operations"
+    folder.mkdir()
+    (folder / "02_operations.ipynb").touch()
+    export.CsvExport(to=str(graded.root / "all.csv"), config=nbgrader_config(own=True)).export(
+        graded.gradebook()
+    )
+    assert "02_operations" in (graded.root / "all.csv").read_text("utf-8")
+
+
+def test_who_has_an_extension_and_handed_nothing_in_is_missing(
+    write: Write, graded: School
+) -> None:
+    with closing(ChapterEntries(graded.root, CHAPTER, nbgrader_config(own=True))) as entries:
+        entries.extend("cem", 1)
+    assert write("gradescope")[3][5:8] == ["", "20", "Missing"]
+
+
+def test_a_grade_of_an_older_release_is_not_exported(
+    write: Write, graded: School, source: Source
+) -> None:
+    # with the same points: an instructor's own check may have changed
+    graded.submit("ada", b"{}")
+    collected = intake.read(graded.root / "course" / "submitted" / "ada" / CHAPTER, "ada", CHAPTER)
+    file = result_file(graded.root, "ada", CHAPTER)
+    file.parent.mkdir(parents=True)
+    result = judge.refused(source, collected, "", "")
+    file.write_text(replace(result, source="older").to_json(), encoding="utf-8")
+    with pytest.raises(CourseError, match="not graded: 'ada'"):
+        write("csv")
+
+
+def test_a_learner_whom_an_older_gradebook_does_not_know_is_not_left_out(
+    write: Write, graded: School, source: Source
+) -> None:
+    graded.submit("new", b"{}")
+    collected = intake.read(graded.root / "course" / "submitted" / "new" / CHAPTER, "new", CHAPTER)
+    file = result_file(graded.root, "new", CHAPTER)
+    file.parent.mkdir(parents=True)
+    file.write_text(judge.refused(source, collected, "", "").to_json(), encoding="utf-8")
+    with pytest.raises(CourseError, match="lacks grades that were given: 'new'"):
+        write("csv")
+
+
+@pytest.mark.parametrize(
+    ("due", "timestamp"),
+    [(datetime(2027, 2, 1), "2027-02-28T22:10:00+00:00"), (None, "2027-03-09T10:00:00+00:00")],
+)
+def test_a_penalty_that_is_not_that_of_now_is_not_exported(
+    graded: School, source: Source, due: datetime | None, timestamp: str
+) -> None:
+    # the due date was moved after grading; an older gradebook has another moment of handing in
+    config = nbgrader_config(own=True)
+    config.LateSubmissionPlugin.penalty_method = "zero"
+    _store(graded, source, "ada", timestamp)
+    with graded.gradebook() as book:
+        if due is not None:
+            book.find_assignment(CHAPTER).duedate = due
+            for grade in book.find_submission(CHAPTER, "ada").notebooks[0].grades:
+                grade.manual_score = 1.0 if grade.name == "check-pixels" else None
+        book.db.commit()
+    file = graded.root / "grades.csv"
+    with pytest.raises(CourseError, match=r"'ada'.*the due date or the policy for late work"):
+        export.export(graded.root, CHAPTER, "moodle", file, config=config)
+    assert not file.exists()
 
 
 @pytest.mark.rest

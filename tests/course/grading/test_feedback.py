@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from nbgrader.converters.base import NbGraderException
 from traitlets.config import Config
 
 from course.grading.batch import grade
-from course.grading.feedback import with_mathml
+from course.grading.feedback import older_than_grades, with_mathml
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,16 @@ def test_a_formula_brings_no_tag_and_no_attribute_of_its_own(latex: str) -> None
     found = with_mathml(f"${latex}$")
     assert "<math" in found
     assert not re.search(r"<script|href=|style=|class=|onclick=", found)
+
+
+def test_who_has_feedback_that_is_older_than_the_grade_is_named(tmp_path: Path) -> None:
+    for learner, made in (("ada", 1), ("bob", 3)):
+        for kind, end, moment in (("feedback", "html", made), ("autograded", "ipynb", 2)):
+            file = tmp_path / "course" / kind / learner / CHAPTER / f"{CHAPTER}.{end}"
+            file.parent.mkdir(parents=True)
+            file.touch()
+            os.utime(file, (moment, moment))
+    assert older_than_grades(tmp_path, CHAPTER) == ["ada"]
 
 
 @pytest.fixture
@@ -109,6 +120,16 @@ def test_no_page_is_made_of_a_grade_by_other_points(school: School, graded: Conf
     with pytest.raises(NbGraderException):
         _feedback(graded)
     assert not (school.root / "course" / "feedback" / "ada" / CHAPTER).exists()
+
+
+def test_no_page_is_made_of_another_notebook_than_the_graded_one(
+    school: School, graded: Config
+) -> None:
+    # an older folder was restored, or another learner's
+    file = school.root / "course" / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    file.write_text(file.read_text("utf-8").replace("Mine: ", "Hers: "), "utf-8")
+    with pytest.raises(NbGraderException):
+        _feedback(graded)
 
 
 @pytest.mark.rest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from classroom import Class, cell_of, put_first
 
@@ -40,7 +42,7 @@ def test_a_forged_message_is_no_markdown(klass_once: Class) -> None:
     notebook = klass_once.honest()
     cell_of(notebook, str(klass_once.source.setup))["source"] += "\npass"
     result = klass_once.grade(put_first(notebook, forge))
-    note = writer.notebook(result, klass_once.source)["cells"][0]["source"]
+    note = json.loads(writer.autograded(result, klass_once.source))["cells"][0]["source"]
     assert "elsewhere" in note
     assert "\n" not in note
 

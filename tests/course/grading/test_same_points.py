@@ -187,6 +187,7 @@ def _change_gradebook(school: School, *statements: str) -> None:
         "update grade_cells set max_score = max_score + 1",
         f"update base_cell set name = 'check-other' where name = '{CHECK}'",
         "update base_cell set name = 'other' where name = 'pixels'",
+        "update grade_cells set cell_type = 'markdown'",
     ],
 )
 def test_an_older_gradebook(school: School, change: str) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import pty
-import re
 import shutil
 import signal
 import subprocess
@@ -133,15 +132,37 @@ def test_a_huge_file_and_many_files_are_read_in_part(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_more_files_than_are_read_are_said_with_who_owns_most(tmp_path: Path) -> None:
-    # one learner hid the class in silence
-    note(tmp_path, ADA, ("pixels", True, 1), owner=ADA)
+def test_who_fills_the_folder_hides_nobody_and_is_named(tmp_path: Path) -> None:
     for n in range(watch.MOST_FILES + 10):
         (tmp_path / f"{n}.jsonl").touch()
         shutil.chown(tmp_path / f"{n}.jsonl", EVE)
+    note(tmp_path, ADA, ("pixels", True, 1), owner=ADA)
     said = " ".join(printed(tmp_path).split())
-    sentence = "Left out: There are more than 2000 files; the rest is not read."
-    assert re.search(rf"{sentence} 200\d of those read belong to {EVE}\.", said)
+    assert "learners: 1" in said
+    assert f"Left out: {EVE} has 2010 files, of which 2000 are read." in said
+    assert f"Left out: {2001 - watch.MOST_NAMED} more." in said
+
+
+def test_more_entries_than_are_looked_at_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "MOST_ENTRIES", 3)
+    for learner in ("ada", "bob", "cem", "eve"):
+        note(tmp_path, learner, ("pixels", True, 1))
+    text = printed(tmp_path)
+    assert "learners: 3" in text
+    assert "Left out: There are 3 files or more; the rest is not read." in text
+
+
+def test_only_a_file_of_a_learners_name_is_that_learners(tmp_path: Path) -> None:
+    # both of these were read as ada's, and the third as that of a learner without a name
+    note(tmp_path, "ada", ("pixels", False, 1))
+    note(tmp_path, "bob", ("pixels", True, 1)).rename(tmp_path / "ada")
+    note(tmp_path, "", ("pixels", False, 1))
+    text = printed(tmp_path)
+    assert row(text, "pixels") == ["pixels", "1", "0", "0"]
+    for name in ("ada", ".jsonl"):
+        assert f"Left out: '{name}': Its name is no learner's." in text
 
 
 def test_the_command_needs_the_setting_and_prints_once(

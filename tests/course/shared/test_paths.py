@@ -91,9 +91,16 @@ def test_who_stands_in_the_course_itself_is_told_nothing(
         ("new", "chapter", "77_shapes"),
         ("new", "exercise", "first-shape", "--chapter", "77"),
         ("build",),
+        ("grade", "1"),
+        ("extend", "1", "ada", "--days", "1"),
+        ("export", "1", "--to", "csv"),
+        ("comment", "1", "pixels", "Mind the type.", "--like", "ada"),
+        ("report", "1"),
+        ("bundle",),
+        ("hosted",),
     ],
 )
-def test_an_author_who_stands_in_another_course_changes_nothing(
+def test_who_stands_in_another_course_changes_nothing(
     course: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     _install(monkeypatch, {"url": course.as_uri(), "dir_info": {"editable": True}})
