@@ -81,7 +81,7 @@ def plain(value: Any, depth: int = 6) -> Any:
     for base in (list, tuple, dict):
         if issubclass(kind, base):
             return _rebuilt(base, value, depth)
-    return Opaque(named(kind), text_of(value))
+    return Opaque(named(kind), repr_of(value))
 
 
 def _rebuilt(base: type, value: Any, depth: int) -> Any:
@@ -98,7 +98,7 @@ def _rebuilt(base: type, value: Any, depth: int) -> Any:
 def _key(key: Any) -> Any:
     if type(key) in (bool, int, float, str, NoneType):
         return key
-    return text_of(key)
+    return repr_of(key)
 
 
 def named(kind: type) -> str:
@@ -107,7 +107,7 @@ def named(kind: type) -> str:
     return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
-def text_of(value: Any) -> str:
+def repr_of(value: Any) -> str:
     """`repr`, whatever a learner's class makes of it."""
     try:
         text = repr(value)
@@ -116,3 +116,13 @@ def text_of(value: Any) -> str:
     except BaseException as error:
         return f"<{named(type(value))} whose __repr__ raises {type(error).__name__}>"
     return str.__str__(text)[:1000]
+
+
+def str_of(value: object) -> str:
+    """`str` of an exception or a warning, whatever a learner's class makes of it."""
+    try:
+        return str.__str__(str(value))
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException:
+        return ""

@@ -28,6 +28,7 @@ import numpy as np
 import tensorkit as tk
 from course.engine import assembly
 from course.notebook.limited import limited
+from course.notebook.plain import str_of
 from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
 from course.notebook.state import random_state, restored, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
@@ -234,12 +235,7 @@ def _described(error: BaseException) -> Message:
 
 
 def _text(error: object) -> str:
-    try:
-        return without_addresses(str.__str__(str(error))[:5000])
-    except (KeyboardInterrupt, TimeLimit):
-        raise
-    except BaseException:  # an exception of the learner's own
-        return ""
+    return without_addresses(str_of(error)[:5000])
 
 
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:

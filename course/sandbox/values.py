@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.notebook.plain import MOST_BITS, MOST_ENTRIES, named, plain, text_of
+from course.notebook.plain import MOST_BITS, MOST_ENTRIES, named, plain, repr_of
 from course.sandbox.wire import MOST_BYTES, Message, WireError
 
 DEEPEST = 12
@@ -112,7 +112,7 @@ class Encoder:
         return {"l": [self.encode(item, depth - 1) for item in list(list.__iter__(value))]}
 
     def _key(self, key: Any) -> Any:
-        return key if type(key) in (*_SCALARS, int) else _without_address(text_of(key))
+        return key if type(key) in (*_SCALARS, int) else _without_address(repr_of(key))
 
     def _handle(self, value: Any, kind: type) -> Any:
         return {
@@ -120,7 +120,7 @@ class Encoder:
             "h": self.keep(value),
             "kind": named(kind)[:200],
             "callable": callable(value),
-            "text": _without_address(text_of(value)),
+            "text": _without_address(repr_of(value)),
         }
 
     def _array(self, array: np.ndarray) -> Any:
