@@ -507,7 +507,9 @@ print(tk.autograd.gradcheck(cube, x))
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import dispatch_layers, explain
 
-explain.source(dispatch_layers._promotion, dispatch_layers._device)
+explain.source(
+    dispatch_layers.promote_operands, dispatch_layers.find_kernel, dispatch_layers.run_kernel
+)
 
 # %% [markdown]
 # **A question.** The kernel is looked up after promotion. Would it be right to look it up before?

@@ -589,9 +589,10 @@ if my_relu(tk.ones(1, device="cuda")) is not None:  # once it is written
 # %% [markdown]
 # ## In tensorkit
 #
-# The simulated device runs your function with one change: in place of a barrier stands a `yield`. So
-# a block is a dictionary of generators, and each phase asks every one of them to go on. Your tensors
-# come as objects whose `x[i]` calls a method, which notes the access and checks the bounds.
+# The simulated device runs your function nearly as it is: in place of a barrier stands a `yield`, and
+# a shared array is asked for by its name. So a block is a dictionary of generators, and each phase
+# asks every one of them to go on. Your tensors come as objects whose `x[i]` calls a method, which
+# notes the access and checks the bounds.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain

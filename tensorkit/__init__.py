@@ -4,12 +4,19 @@
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
 
-The core, in an order in which a file imports only those above it. A minute is 25 code lines; all
-together take less than three hours. Of files marked with * read what is named here. To begin at the
-top, read ``add`` in ops.arithmetic and ``op`` in dispatch first.
+The core, in the order to read it: each of these files comes after those of the list that it imports
+(the order of all files is in tests/tensorkit/test_package.py). A minute is 25 code lines; all
+together take less than three hours. Of files marked with * read what is named here.
+
+Who has forty minutes reads eight functions, from the call to the gradient: ``add`` in
+ops.arithmetic, ``op`` in dispatch, ``call_layers`` in dispatch_layers, ``add_node`` in
+autograd.node, ``make_view`` and ``bump_version`` in autograd.versions, ``_Run._walk`` in
+autograd.engine, and ``sum_to_shape`` in ops.reductions.
 
     errors, errstate                     the words of errors; NumPy without its warnings      (3)
-    direct_path, overrides, call_stack   the switch of the direct path, and what closes it    (3)
+    thread_state                         what a thread has switched on                        (1)
+    direct_path, overrides               the switch of the direct path; own functions in it   (3)
+    call_stack                           which code is the user's: who wrote, where from      (1)
     dtypes, layout                       types of elements; shapes and strides as numbers    (11)
     devices, cuda.backend                where memory is, and what computes there            (11)
     cuda.simulated *                     ``Array`` and ``Library``: the simulated GPU         (5)
@@ -20,7 +27,7 @@ top, read ``add`` in ops.arithmetic and ``op`` in dispatch first.
     autograd.versions                    views, versions, writes in place                     (5)
     autograd.hooks, autograd.recording   ``.grad`` and hooks; where tensors come from        (11)
     ops.arguments, ops.copying           dtypes that differ, numbers; devices that differ     (8)
-    definition, explainer                what ``@op`` declares; why a call is refused        (11)
+    definition, refusals                 what ``@op`` declares; why a call is refused        (11)
     ops.inplace                          checks before a write in place, and the write        (5)
     dispatch_layers, dispatch            how a call finds its kernel; the direct path        (18)
     ops.arithmetic *                     ``add``: forward, gradient and example               (2)
@@ -31,8 +38,6 @@ top, read ``add`` in ops.arithmetic and ``op`` in dispatch first.
     ops.methods *, _tensor               operations as methods; the class                    (15)
 
 nn and optim are made of all this.
-
-A file imports only what stands above it in the list of tests/tensorkit/test_package.py.
 """
 
 import types

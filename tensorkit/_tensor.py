@@ -14,7 +14,6 @@ import numpy as np
 
 from tensorkit import absent, base, direct_path, dtypes, errors, layout, pickling, printing
 from tensorkit.autograd import engine, hooks, versions
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.autograd.versions import version_of
@@ -26,6 +25,7 @@ from tensorkit.errstate import without_warnings
 from tensorkit.ops import arguments, copying, joining, reductions, views
 from tensorkit.ops.methods import Methods
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
@@ -190,18 +190,17 @@ class Tensor(Methods):
         torch.Size([3, 2])
         """
         array, n_dims = self._array, self._array.ndim
-        if n_dims == 2 and (direct_path.is_open or not state.modes):
-            return versions.view(self, array.T, _PERMUTE, _EXCHANGED)
-        if n_dims == 2:
-            return views.permute(self, (1, 0))
-        warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
-            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
-            "to reverse the dimensions of a tensor.",
-            UserWarning,
-            stacklevel=2,
-        )
+        if n_dims == 2 and direct_path.is_open:
+            return versions.make_view(self, array.T, _PERMUTE, _EXCHANGED)
+        if n_dims != 2:
+            warnings.warn(
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+                "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+                "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+                "to reverse the dimensions of a tensor.",
+                UserWarning,
+                stacklevel=2,
+            )
         return views.permute(self, tuple(range(n_dims - 1, -1, -1)))
 
     @property
@@ -300,7 +299,7 @@ class Tensor(Methods):
         >>> tk.ones(2, requires_grad=True).detach()
         tensor([1., 1.])
         """
-        if state.modes:
+        if not direct_path.is_open and state.dispatch_modes:
             return through_modes(Tensor.detach, (self,), {}, records=True)
         result = base.new(self._array)
         result._storage = self._storage or base.storage_of(self)

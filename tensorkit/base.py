@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorkit.autograd.grad_mode import state
+from tensorkit import direct_path
 from tensorkit.devices import CPU, Device, device_of_array
 from tensorkit.dtypes import DType, of_numpy
 from tensorkit.layout import Ints, Layout, Size, contiguous_strides
 from tensorkit.overrides import overridable
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 _ndarray = np.ndarray
 
@@ -30,12 +31,12 @@ class TensorBase:
         "__weakref__",
         "_array",
         "_edge",
+        "_edge_version",
         "_grad",
         "_hooks",
         "_node",
         "_offset",
         "_origin",
-        "_seen",
         "_storage",
         "_view_base",
     )
@@ -45,8 +46,8 @@ class TensorBase:
     _storage: Storage | None
     _node: Any
     _view_base: "Tensor"  # of a view: the tensor it was made from, itself no view
-    _edge: Any  # of a view: its node, as long as the storage has version _seen
-    _seen: int
+    _edge: Any  # of a view: its node, as long as the storage has version _edge_version
+    _edge_version: int
     _grad: "Tensor | None"
     _hooks: Any  # of a leaf: what is attached to it; see autograd.hooks
     _origin: Any  # how it came about, if a recording was on; see autograd.recording
@@ -121,10 +122,9 @@ def new(array: Any) -> Tensor:
     """A tensor on an array that no other tensor uses."""
     result = object.__new__(tensor_class)
     result._array = array
-    result._storage = None
-    result._node = None
-    if state.recordings:
-        state.recordings[-1].made(result)
+    result._storage = result._node = None
+    if not direct_path.is_open and state.origin_recorders:
+        state.origin_recorders[-1].made(result)
     return result
 
 

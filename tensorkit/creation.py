@@ -72,7 +72,10 @@ class Options(NamedTuple):
 
 
 def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A function that makes tensors: ``make`` behind the keywords that all of them take."""
+    """A function that makes tensors: ``make`` behind the keywords that all of them take.
+
+    ``autograd.recording`` reads the name of the operation from the variable ``make``.
+    """
 
     @functools.wraps(make)
     def call(

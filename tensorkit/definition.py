@@ -10,8 +10,8 @@ from tensorkit.autograd.node import Rule, add_node, quick_form
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 
-# NumPy's letters of the dtypes of a category.
-LETTERS = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
+# NumPy's typecodes of the dtypes of a category.
+TYPECODES = {"any": "fdlihbB?e", "numeric": "fdlihbBe", "integral": "lihbB?", "floating": "fde"}
 _xp = CPU.backend.xp
 
 
@@ -27,8 +27,8 @@ class Definition:
     # Element by element: shapes broadcast, dtypes that differ are promoted.
     promote: bool = False
     numbers: bool = True  # whether Python numbers may be operands
-    # A result lies in memory as the operands do; so it does with promote, to_floating and ufunc.
-    # Other results are contiguous.
+    # A result lies in memory as the operands do. It does so with promote, to_floating or ufunc
+    # without being told. Results of all other operations are contiguous.
     elementwise: bool = False
     to_floating: bool = False  # integers are computed with in the default dtype
     # NumPy's name of the function that the forward is, options aside: the forward may have no body.
@@ -37,17 +37,18 @@ class Definition:
     dim: tuple[str, ...] = ("dim",)  # options that name dimensions of the first tensor
     outputs: Callable[..., Any] | None = None  # of several results: a namedtuple
     view: bool = False  # the result shares the memory of the first tensor
-    # Called with the arguments by name, only by the layers: raises if they do not fit. The direct
-    # path does not call it, so the forward raises, too, where NumPy would not.
+    # Called by the layers with the arguments by name: raises if they do not fit. The direct path
+    # does not call it. So where NumPy would compute something, the forward raises as well; the
+    # layers then find the words.
     check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
-    call: Any  # the public operation
-    kernel: str  # the name in PyTorch's "not implemented for" message, if not <name>_cpu
+    call: Any  # the public operation; autograd.recording finds its variable ``definition``
+    kernel_name: str  # that in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
         assert declared.keys() <= Definition.__annotations__.keys(), declared
         self.forward, self.name = forward, forward.__name__.strip("_")
-        self.kernel, self.ndim = f"{self.name}_cpu", {}
+        self.kernel_name, self.ndim = f"{self.name}_cpu", {}
         parameters = list(signature(forward).parameters.values())[1:]
         self.signature = Signature(parameters)
         self.tensors = len([each for each in parameters if _is_tensor(each)])
@@ -60,17 +61,17 @@ class Definition:
         # the option that takes integers one by one or as a sequence: x.view(2, 3), x.view((2, 3))
         variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
         self.variadic = variadic[0] if variadic else ""
-        if self.ufunc and not forward.__code__.co_names:  # it has no body
-            self.forward = wraps(forward)(lambda xp, *x: getattr(xp, declared["ufunc"])(*x))
+        if self.ufunc:
+            self.forward = wraps(forward)(partial(self._ufunc_or, forward))
         self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
         # What a call asks on the direct path. Of each tensor: number of dimensions, category of its
-        # dtype, and NumPy's letters of the dtypes that it may have.
+        # dtype, and NumPy's typecodes of the dtypes that it may have.
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
         whole = self.dtypes if isinstance(self.dtypes, str) else None
         own = self.dtypes if isinstance(self.dtypes, dict) else {}
         self.categories = tuple(whole or own.get(name, "any") for name in self.inputs)
-        self.letters = tuple(
-            "fde" if self.to_floating else LETTERS[word] for word in self.categories
+        self.typecodes = tuple(
+            "fde" if self.to_floating else TYPECODES[word] for word in self.categories
         )
         # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
         self.bools = [
@@ -101,6 +102,12 @@ class Definition:
         self.node_adders: dict[str | None, Callable[..., object]] = dict.fromkeys(
             (None, *self.inputs), _add_no_node
         )
+
+    def _ufunc_or(self, forward: Any, xp: Any, *arrays: Any, **options: Any) -> Any:
+        """The array library's own function, unless options ask for more: that is the forward's."""
+        if options and options != self.defaults:
+            return forward(xp, *arrays, **options)
+        return getattr(xp, self.ufunc or "")(*arrays)
 
     @property
     def compute(self) -> Callable[..., Any]:
@@ -138,12 +145,13 @@ class Definition:
         values = {name: self.defaults.get(name) for name in self.options}
         for rule in filter(None, (self.rules[number], self.plain)):
             rule.quick_form = quick_form(rule, self.inputs, values)
-            function = rule.quick_form or self._add_node_without_options
+            function = rule.quick_form or partial(self._add_node_without_options, rule)
             names = (None, *self.inputs) if number is None else (number,)
             self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
 
-    def _add_node_without_options(self, result: Tensor, *tensors: Any) -> None:
-        self.add_node(result, tensors, {})
+    def _add_node_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
+        named = zip(self.inputs, tensors)  # noqa: B905 - some may be left out
+        add_node(rule, result, {**self.defaults, **dict(named), "shape": tensors[0]._array.shape})
 
     def add_node(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
@@ -151,20 +159,19 @@ class Definition:
         """Give the result of a call with these arguments its node."""
         values = self.options_of(args, options)
         rule, tensors = self.rules.get(None), args[: self.tensors]
-        if self.plain is not None and all(values[x] == self.defaults[x] for x in self.options):
+        if self.plain is not None and values == self.defaults:
             rule = self.plain
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
                     rule = self.rules[name]
-        if rule is None:
+        if rule is None or (direct_path.is_open and result._array.dtype.kind != "f"):
             return
         if rule.quick_form is not None and not outputs and direct_path.is_open:
-            x, y = (*tensors, None)[:2]
-            rule.quick_form(result, x, y, tuple([values[name] for name in self.options]))
+            rule.quick_form(result, *tensors, given=tuple([values[name] for name in self.options]))
         else:
             values.update(outputs)
-            values.update(zip(self.inputs, tensors))  # noqa: B905 - as in Rule.gradients
+            values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time
             values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
             add_node(rule, result, values)
 
@@ -178,7 +185,7 @@ class Definition:
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
-        options = {OF_NUMPY.get(name, name): value for name, value in options.items()}
+        options = {NUMPYS_NAMES.get(name, name): value for name, value in options.items()}
         if self.variadic in options:
             args, options = (*args, options.pop(self.variadic)), options
         try:
@@ -197,7 +204,7 @@ class Definition:
         return values
 
 
-OF_NUMPY = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
+NUMPYS_NAMES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
 def _add_no_node(result: Tensor, *tensors: Any) -> None:

@@ -113,8 +113,8 @@ class Backend:
     array: type = np.ndarray  # the class of its arrays
     is_simulated = False
     # What the backend of any other device than the CPU must have; cuda.backend has them for CUDA:
-    expect: Callable[[Any, str], None]
-    expect_inside: Callable[..., None]
+    device_assert: Callable[[Any, str], None]
+    device_assert_inside: Callable[..., None]
     product: Callable[..., Any]
     # What only the backends of CUDA devices have:
     cuda_version: str | None
@@ -363,7 +363,7 @@ def device_of_array(array: Any) -> Device:
     return CPU if array.__class__ is np.ndarray else backend_of(array).device
 
 
-def refuse_mix(*devices: Device, repair: str | None = None, into: Device | None = None) -> None:
+def check_same_device(*devices: Device, repair: str = "", into: Device | None = None) -> None:
     """DeviceMismatchError unless these are one device; ``into``: where the tensor stays."""
     for other in devices:
         if other is not devices[0]:

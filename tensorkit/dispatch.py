@@ -18,11 +18,11 @@ node. Before, it checks only what NumPy would not refuse: the number of dimensio
 dtypes, dtypes that differ. Its functions are below, one for operations of one tensor, of two and of
 several. A call that they cannot compute raises one of ``_NOT_DIRECT``, or does not enter their
 ``if``. Then **the layers** of ``tensorkit.dispatch_layers`` take the call: arguments by name,
-NumPy's names of options, dtypes to be promoted, devices, modes. ``tensorkit.explainer`` has the
+NumPy's names of options, dtypes to be promoted, devices, modes. ``tensorkit.refusals`` has the
 words for what is wrong.
 
-The formulas of a backward give arrays instead of tensors (``state.on_arrays``); then an operation
-computes on arrays, and nothing else.
+In a plain backward (``state.on_arrays``) formulas call operations with arrays in place of tensors.
+An operation then computes an array, and does nothing else.
 """
 
 from collections.abc import Callable
@@ -31,18 +31,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, direct_path, dtypes, explainer, layout
-from tensorkit.autograd.grad_mode import state
+from tensorkit import base, direct_path, layout, refusals
 from tensorkit.autograd.node import INFERENCE
-from tensorkit.autograd.versions import view, written
+from tensorkit.autograd.versions import bump_version, make_view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of
 from tensorkit.direct_path import NotDirect
-from tensorkit.dispatch_layers import call_layers, finish, on_arrays, owned
+from tensorkit.dispatch_layers import call_layers, call_on_arrays, finish, owned
 from tensorkit.errstate import without_warnings
-from tensorkit.ops.arguments import as_number, result_type
+from tensorkit.ops.arguments import as_number, promoted_dtype
 from tensorkit.ops.inplace import check_output_dtype, check_output_shape, check_overlap, in_place
+from tensorkit.thread_state import state
 
 _ndarray = np.ndarray
 _asarray, _new_array = np.asarray, np.array
@@ -74,14 +74,14 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
 
 # The direct path. What ends it: the path itself says so, or it is closed; a number for which there
 # is no table; an argument that has no array; what NumPy refuses, which the layers then explain.
-_NOT_DIRECT = (NotDirect, KeyError, *explainer.FROM_ARRAYS)
+_NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
 def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of one tensor, and options."""
-    compute, (letters,), (ndim,) = definition.compute, definition.letters, definition.ndims
+    compute, (typecodes,), (ndim,) = definition.compute, definition.typecodes, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    bools, counts_as_vector = definition.bools, definition.counts_as_vector
+    bools, counts_as_vector = [at - 1 for at in definition.bools], definition.counts_as_vector
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -90,14 +90,14 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             array, node = input._array, input._node
             if (
                 array.__class__ is _ndarray
-                and array.dtype.char in letters
+                and array.dtype.char in typecodes
                 and (ndim is None or array.ndim == ndim)
             ):
-                if not array.ndim and (counts_as_vector or args or options):
+                if not (array.ndim or is_view) and (counts_as_vector or args or options):
                     raise NotDirect
                 if not (args or options):
                     found = direct_path.run(compute, array)
-                elif [at for at in bools if args[at - 1 :] and args[at - 1].__class__ is not bool]:
+                elif bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
                     raise NotDirect
                 else:
                     found = direct_path.run(compute, array, *args, **options)
@@ -105,7 +105,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                     values = None
                     if node is not None and definition.options:
                         values = definition.options_of((input, *args), options)
-                    return view(input, found, definition.rules.get(None), values)
+                    return make_view(input, found, definition.rules.get(None), values)
                 if is_view or has_outputs:
                     return finish(definition, found, (input, *args), options)
                 if found.__class__ is not _ndarray:  # a number of NumPy's
@@ -135,7 +135,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
 def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of several tensors, some of which may be None, and options."""
     compute, n = definition.compute, definition.tensors
-    requirements = [*zip(definition.letters, definition.ndims, definition.categories, strict=True)]
+    required = [*zip(definition.typecodes, definition.ndims, definition.categories, strict=True)]
     bools, first_category = definition.bools, definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.variadic)
     contiguous, counts_as_vector = definition.contiguous, definition.counts_as_vector
@@ -149,7 +149,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
             dtype, is_plain = array.dtype, len(args) <= n and not options
             if not array.ndim and (counts_as_vector or not is_plain):
                 raise NotDirect
-            for x, (letters, ndim, category) in zip(args, requirements):  # noqa: B905
+            for x, (typecodes, ndim, category) in zip(args, required):  # noqa: B905
                 if x is None:
                     arrays.append(None)
                     continue
@@ -157,14 +157,14 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 if (
                     array.__class__ is not _ndarray
                     or (array.dtype is not dtype and category == first_category)
-                    or array.dtype.char not in letters
+                    or array.dtype.char not in typecodes
                     or (ndim is not None and array.ndim != ndim)
                 ):
                     raise NotDirect
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            if [at for at in bools if args[at:] and args[at].__class__ is not bool]:
+            if bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
                 raise NotDirect
             found = direct_path.run(compute, *arrays, *args[n:], **options)
             if not is_simple:
@@ -191,7 +191,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
 # Arrays without dimensions of the numbers that were operands, in a table for each dtype, by NumPy's
 # letter: an operation with such an array takes half the time of one with a Python number.
 _TABLES: dict[str, dict[float, Any]] = {"f": {}, "d": {}, "l": {}}
-_MOST_NUMBERS = 1000
+_MAX_NUMBERS = 1000
 
 
 def _number(value: Any, dtype: Any, table: dict[float, Any]) -> Any:
@@ -200,7 +200,7 @@ def _number(value: Any, dtype: Any, table: dict[float, Any]) -> Any:
         raise NotDirect
     array = without_warnings(_asarray, value, dtype)
     if value:  # 0.0 and -0.0 are equal
-        if len(table) >= _MOST_NUMBERS:
+        if len(table) >= _MAX_NUMBERS:
             table.clear()
         table[value] = array
     return array
@@ -208,8 +208,8 @@ def _number(value: Any, dtype: Any, table: dict[float, Any]) -> Any:
 
 def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of two tensors, one of which may be a number: also operator and in place."""
-    letters, compute, (first, second) = definition.letters[0], definition.compute, definition.inputs
-    ndim, other_ndim = definition.ndims
+    typecodes, compute = definition.typecodes[0], definition.compute
+    (first, second), (ndim, other_ndim) = definition.inputs, definition.ndims
     # the tables for a number, by its class: a float and a tensor of integers are for the layers
     tables_of: dict[type, dict[str, dict[float, Any]]] = {}
     if definition.numbers and definition.promote:
@@ -235,7 +235,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 a.dtype is b.dtype
                 and a.__class__ is _ndarray
                 and (number_name or b.__class__ is _ndarray)
-                and (takes_all or a.dtype.char in letters)
+                and (takes_all or a.dtype.char in typecodes)
                 and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
             ):
                 found = direct_path.run(compute, a, b)
@@ -253,38 +253,38 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             pass
         if not (isinstance(other, TensorBase) or as_number(other) is not None):
             if isinstance(other, _ndarray):
-                explainer.refuse_array(definition, input, other)
+                refusals.refuse_array(definition, input, other)
             return NotImplemented
         return call_layers(definition, (input, other), {})
 
     def call(input: Any, other: Any = None, **options: Any) -> Any:
-        if state.on_arrays and not isinstance(input, TensorBase):  # in a formula
+        if not isinstance(input, TensorBase) and state.on_arrays:  # in a formula
             if input.__class__ is other.__class__ is _ndarray and not options:
                 return compute(input, other)
-            return on_arrays(definition, input, other, **options)
+            return call_on_arrays(definition, input, other, **options)
         found = NotImplemented if options or other is None else operator(input, other)
         if found is not NotImplemented:
             return found
         return call_layers(definition, (input,) if other is None else (input, other), options)
 
-    def reflected(other: Any, input: Any) -> Any:  # ``other`` is the tensor, as of ``2 - x``
+    def reflected(tensor: Any, number: Any) -> Any:
         try:
-            array = other._array
-            table = tables_of[input.__class__][array.dtype.char]
-            number = table.get(input)
-            if number is None:
-                number = _number(input, array.dtype, table)
-            if array.__class__ is _ndarray and array.dtype.char in letters and not runs_body:
-                found = direct_path.run(compute, number, array)
+            array = tensor._array
+            table = tables_of[number.__class__][array.dtype.char]
+            left = table.get(number)
+            if left is None:
+                left = _number(number, array.dtype, table)
+            if array.__class__ is _ndarray and array.dtype.char in typecodes and not runs_body:
+                found = direct_path.run(compute, left, array)
                 result = base.new(found if found.__class__ is _ndarray else _new_array(found))
-                if other._node is not None:
-                    definition.node_adders[first](result, input, other)
+                if tensor._node is not None:
+                    definition.node_adders[first](result, number, tensor)
                 return result
         except _NOT_DIRECT:
             pass
-        if isinstance(input, TensorBase) or as_number(input) is not None:
-            return call_layers(definition, (input, other), {})
-        return operator(other, input)  # which refuses
+        if isinstance(number, TensorBase) or as_number(number) is not None:
+            return call_layers(definition, (number, tensor), {})
+        return operator(tensor, number)  # which refuses
 
     call.operator, call.reflected = operator, reflected  # type: ignore[attr-defined]
     call.inplace = _in_place_of_two(definition, call)  # type: ignore[attr-defined]
@@ -293,7 +293,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
 
 def _in_place_of_two(definition: Definition, call: Any) -> Any:
     """The in-place form: at once where autograd need not be asked."""
-    letters, compute = definition.letters[0], definition.compute
+    typecodes, compute = definition.typecodes[0], definition.compute
     name = f"{definition.name}_"
     otherwise = in_place(call, definition.name, partial(_check_in_place, definition))
 
@@ -314,18 +314,18 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:
                     may_write = other._node is None or not state.grad
                     if storage is not None and other is not input:  # they may overlap
                         may_write = may_write and other._storage is not storage
-                if may_write and b.dtype is a.dtype and a.dtype.char in letters:
+                if may_write and b.dtype is a.dtype and a.dtype.char in typecodes:
                     function = compute
                     if a.__class__ is not _ndarray:
                         function = _ufunc_of(definition, a)
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
-                    direct_path.run(function, a, b, out=a)
-                    written(input, name)
+                    direct_path.run(function, a, b, a)
+                    bump_version(input, name)
                     return input
         except _NOT_DIRECT:
             pass  # also: the memory is read-only
         if isinstance(other, _ndarray):
-            explainer.refuse_array(definition, input, other)
+            refusals.refuse_array(definition, input, other)
         others = () if other is None else (other,)
         return otherwise(input, *others, **options)
 
@@ -350,7 +350,4 @@ def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     if isinstance(other, TensorBase):
         own, wanted = tuple(input.shape), tuple(other.shape)
         check_output_shape(own, layout.broadcast_shapes(own, wanted))
-    dtype = result_type(input, other)
-    if definition.to_floating and not dtype.is_floating_point:
-        dtype = dtypes.get_default_dtype()
-    check_output_dtype(dtype, input.dtype)
+    check_output_dtype(promoted_dtype([input, other], definition.to_floating), input.dtype)

@@ -1,37 +1,35 @@
 """The layers of a call, for what the direct path of ``tensorkit.dispatch`` does not compute.
 
-From the outside in: **autograd** gives the result its node (``finish``); **modes** may compute in
-place of the layers below, see ``tensorkit.dispatch_mode``; **promotion** gives the operands of an
-operation element by element one dtype and one shape; **device** looks up the kernel by
-``find_kernel``. The direct path is what remains of them for equal dtypes on the CPU without a mode.
+**Autograd** is the outermost layer: it gives the result its node, so its code (``finish``) runs
+last. **Modes** may compute in place of the layers below, see ``tensorkit.dispatch_mode``.
+**Promotion** gives the operands of an operation element by element one dtype and one shape.
+**Device** finds the kernel and runs it. The direct path is what remains of them for equal dtypes on
+the CPU without a mode.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tensorkit import base, explainer, layout
-from tensorkit.autograd.grad_mode import state
+from tensorkit import base, layout, refusals
 from tensorkit.autograd.node import mark_inference
-from tensorkit.autograd.versions import view
+from tensorkit.autograd.versions import make_view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
-from tensorkit.devices import Device, backend_of, is_array
+from tensorkit.devices import backend_of, is_array
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
 from tensorkit.errstate import without_warnings
-from tensorkit.ops.arguments import promoted
+from tensorkit.ops.arguments import as_array, promoted_dtype
 from tensorkit.ops.copying import on_one_device
 from tensorkit.overrides import overridable
-
-_asarray = np.asarray
+from tensorkit.thread_state import state
 
 
 def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The operation on arguments of all kinds, or the refusal.
 
-    Most calls on a GPU come here; ``x += y`` there, and formulas given arrays, do not.
+    Most calls on a GPU come here, also those of formulas given its arrays; ``x += y`` does not.
     """
     if options or definition.variadic or len(args) != definition.tensors:
         values = definition.bind(args, options)
@@ -41,47 +39,78 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     others: list[Any] = [values[definition.variadic]] if definition.variadic else []
     named = {name: values[name] for name in definition.options if name != definition.variadic}
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
-        return on_arrays(definition, *tensors, *others, **named)
-    explainer.check_tensors(definition, values)
-    trace = Trace(definition.call, tensors)
-    if state.modes:
+        return call_on_arrays(definition, *tensors, *others, **named)
+    refusals.check_tensors(definition, values)
+    trace = begin_trace(definition.call, tensors)
+    if state.dispatch_modes:  # a mode sees the operands as they were given, on all their devices
         found = through_modes(definition.call, args, options, records=False)
         tensors = list(on_one_device(*tensors))
     else:
         tensors = list(on_one_device(*tensors))
         values.update(zip(definition.inputs, tensors, strict=True))
+        trace.dtype, shape = common_dtype_and_shape(definition, tensors)
+        refusals.check(definition, values, trace.dtype)
         device = next(x for x in tensors if isinstance(x, TensorBase)).device
-        arrays, trace.dtype = _promotion(definition, values, tensors, device)
-        kernel = find_kernel(definition.kernels, definition.name, device.type)
-        trace.device, trace.kernel = device, kernel
-        found = _device(definition, kernel, device.backend.xp, arrays, others, named)
+        trace.kernel = find_kernel(definition.kernels, definition.name, device.type)
+        xp = device.backend.xp
+        arrays = promote_operands(xp, tensors, trace.dtype, shape)
+        found = run_kernel(definition, trace.kernel, xp, arrays, others, named)
     trace.result = finish(definition, found, (*tensors, *others), named)
     return trace.result
 
 
 class Trace:
-    """What the layers did with a call, which ``explain.dispatch`` reads in ``state.trace``."""
+    """What the layers did with a call."""
 
+    is_inner = False  # whether another call makes this one
     dtype: Any = None  # that promotion computes in; None where the operation does not promote
-    device: Any = None
     kernel: Any = None
-    result: Any = None
+    result: Any = None  # None as long as the call runs
 
     def __init__(self, operation: Any, tensors: list[Any]) -> None:
-        self.operation, self.tensors, self.modes = operation, tensors, state.modes
-        if state.trace is None:
-            return
-        # a part of another call, which has no result yet
-        self.is_part = any(trace.result is None for trace in state.trace)
-        state.trace.append(self)
+        self.operation, self.tensors, self.modes = operation, tensors, state.dispatch_modes
+
+
+def begin_trace(operation: Any, tensors: list[Any]) -> Trace:
+    """The trace of a call; ``explain.dispatch`` finds it in ``state.trace``, where it asks."""
+    trace = Trace(operation, tensors)
+    if state.trace is not None:
+        trace.is_inner = any(outer.result is None for outer in state.trace)
+        state.trace.append(trace)
+    return trace
+
+
+def common_dtype_and_shape(definition: Definition, tensors: list[Any]) -> tuple[Any, layout.Ints]:
+    """The dtype and the shape that operands are promoted to; None where nothing is promoted."""
+    if not (definition.promote or definition.to_floating):
+        return None, ()
+    dtype = promoted_dtype(tensors, definition.to_floating)
+    shape: layout.Ints = ()
+    for x in tensors:
+        if isinstance(x, TensorBase):
+            shape = layout.broadcast_shapes(shape, tuple(x.shape))
+    return dtype, shape
+
+
+def promote_operands(xp: Any, tensors: list[Any], dtype: Any, shape: layout.Ints) -> list[Any]:
+    """The operands as arrays of this dtype and shape; as they are where the dtype is None."""
+    if dtype is None:
+        return [None if x is None else x._array for x in tensors]
+    arrays = [None if x is None else without_warnings(as_array, x, dtype) for x in tensors]
+    for at, x in enumerate(tensors):
+        if isinstance(x, TensorBase) and x.shape != shape:
+            arrays[at] = xp.broadcast_to(arrays[at], shape)
+    return arrays
 
 
 @overridable
 def find_kernel(kernels: dict[str, Any], operation: str, device: str) -> Any:
     """The kernel of an operation for a kind of device: its own, otherwise the default.
 
-    ``kernels`` is the operation's table, by kinds of device and ``"default"``; see
-    ``tk.library.register_kernel``. NotSupportedError, a NotImplementedError, if there is neither.
+    ``kernels`` is the operation's table, by kinds of device and ``"default"``. tensorkit's own
+    operations have only the default: a kernel is called with ``xp``, the array library, and that is
+    what differs between devices. ``tk.library.register_kernel`` adds kernels of the user's.
+    NotSupportedError, a NotImplementedError, if there is neither.
     """
     kernel = kernels.get(device, kernels.get("default"))
     if kernel is None:
@@ -92,44 +121,35 @@ def find_kernel(kernels: dict[str, Any], operation: str, device: str) -> Any:
     return kernel
 
 
-def _promotion(
-    definition: Definition, values: dict[str, Any], tensors: list[Any], device: Device
-) -> tuple[list[Any], Any]:
-    """The operands as arrays, and where the operation promotes their one dtype, of one shape."""
-    if not (definition.promote or definition.to_floating):
-        explainer.refuse(definition, values)
-        return [None if x is None else x._array for x in tensors], None
-    arrays, dtype = promoted(tensors, definition.to_floating)
-    shape: layout.Ints = ()
-    for x in tensors:
-        if isinstance(x, TensorBase):
-            shape = layout.broadcast_shapes(shape, tuple(x.shape))
-    explainer.refuse(definition, values, dtype)
-    for at, x in enumerate(tensors):
-        if isinstance(x, TensorBase) and x.shape != shape:
-            arrays[at] = device.backend.xp.broadcast_to(arrays[at], shape)
-    return arrays, dtype
-
-
-def _device(
+def run_kernel(
     definition: Definition, kernel: Any, xp: Any, arrays: list[Any], others: list[Any], named: Any
 ) -> Any:
-    """What the kernel for the device gives; with default options it may be the library's ufunc."""
-    is_own = kernel is definition.forward
+    """What the kernel gives; an error of the array library names the operation."""
     try:
-        if is_own and definition.ufunc and named == definition.defaults:
-            return without_warnings(getattr(xp, definition.ufunc), *arrays)
-        on_device = partial(kernel, xp)
-        return without_warnings(_counted_as_vector, definition, on_device, arrays, others, named)
+        return without_warnings(_run_on_vectors, definition, kernel, xp, arrays, others, named)
     except TensorkitError:
         raise
-    except explainer.FROM_ARRAYS as error:
-        if not is_own:  # an error of the user's kernel
+    except refusals.FROM_ARRAYS as error:
+        if kernel is not definition.forward:  # an error of the user's kernel
             raise
-        raise explainer.in_words(definition, error) from None
+        raise refusals.in_words(definition, error) from None
 
 
-def on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
+def _run_on_vectors(
+    definition: Definition, kernel: Any, xp: Any, arrays: list[Any], others: list[Any], named: Any
+) -> Any:
+    """What the kernel gives; a number whose dimension is named counts as a vector of one."""
+    named_dims = [named[name] for name in definition.dim if named.get(name) is not None]
+    if definition.view or not named_dims or arrays[0].ndim:
+        return kernel(xp, *arrays, *others, **named)
+    vectors = [x if x is None else x.reshape(1) for x in arrays]
+    found = kernel(xp, *vectors, *others, **named)
+    if isinstance(found, tuple):
+        return tuple(x.reshape(()) if x.size == 1 else x for x in found)
+    return found.reshape(()) if found.size == 1 else found
+
+
+def call_on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
     """The operation on arrays and numbers, as a formula calls it in a plain backward."""
     if definition.promote:  # a forward may ask a number for its dtype
         dtype = next(x.dtype for x in args if hasattr(x, "dtype"))
@@ -137,20 +157,6 @@ def on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
         arrays = [x if x is None or hasattr(x, "dtype") else dtype.type(x) for x in args[:n]]
         args = (*arrays, *args[n:])
     return definition.forward(backend_of(*args).xp, *args, **options)
-
-
-def _counted_as_vector(
-    definition: Definition, kernel: Any, arrays: list[Any], others: list[Any], named: dict[str, Any]
-) -> Any:
-    """What the kernel gives; a number whose dimension is named counts as a vector of one."""
-    named_dims = [named[name] for name in definition.dim if named.get(name) is not None]
-    if definition.view or not named_dims or arrays[0].ndim:
-        return kernel(*arrays, *others, **named)
-    vectors = [each if each is None else each.reshape(1) for each in arrays]
-    found = kernel(*vectors, *others, **named)
-    if isinstance(found, tuple):
-        return tuple(each.reshape(()) if each.size == 1 else each for each in found)
-    return found.reshape(()) if found.size == 1 else found
 
 
 # Autograd
@@ -186,7 +192,7 @@ def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
 def owned(found: Any, arrays: Any, contiguous: bool) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
     if not is_array(found):
-        return _asarray(found)
+        return np.asarray(found)
     may_share = backend_of(found).xp.may_share_memory
     same = [each for each in arrays if each.__class__ is found.__class__]
     flags = found.flags
@@ -209,4 +215,4 @@ def _finish_view(
         definition.add_node(result, args, options)
         return result
     values = None if x._node is None else definition.options_of(args, options)
-    return view(x, shown, definition.rules.get(None), values)
+    return make_view(x, shown, definition.rules.get(None), values)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from tensorkit import direct_path
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
 from tensorkit.overrides import replaced
+from tensorkit.thread_state import state
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -46,22 +46,20 @@ class DispatchMode:
     add
     """
 
-    def __torch_dispatch__(
-        self, func: Any, types: tuple[type, ...], args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What a call of ``func`` gives."""
         first = f"{type(self).__name__} needs a method __torch_dispatch__"
         repair = "def __torch_dispatch__(self, func, types, args=(), kwargs=None): ..."
         raise NotImplementedError(message(first, repair=repair))
 
     def __enter__(self) -> Self:
-        state.modes = (*state.modes, self)
+        state.dispatch_modes = (*state.dispatch_modes, self)
         direct_path.close()
         return self
 
     def __exit__(self, *error: object) -> None:
-        at = len(state.modes) - 1 - state.modes[::-1].index(self)
-        state.modes = state.modes[:at] + state.modes[at + 1 :]
+        at = len(state.dispatch_modes) - 1 - state.dispatch_modes[::-1].index(self)
+        state.dispatch_modes = state.dispatch_modes[:at] + state.dispatch_modes[at + 1 :]
         direct_path.reopen()
 
 
@@ -70,8 +68,8 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
 
     TypeError if it gives something else than tensors for an operation that is recorded afterwards.
     """
-    *outer, mode = state.modes
-    inside = {"modes": tuple(outer), "grad": state.grad and records}
+    *outer, mode = state.dispatch_modes
+    inside = {"dispatch_modes": tuple(outer), "grad": state.grad and records}
     with replaced(state, closes_path=False, **inside):  # the mode has closed it
         found = mode.__torch_dispatch__(func, (), args, kwargs)
     for each in found if isinstance(found, tuple) else (found,):
@@ -87,7 +85,7 @@ def seen_by_modes(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if direct_path.is_open or not state.modes:
+        if direct_path.is_open or not state.dispatch_modes:
             return function(*args, **options)
         return through_modes(call, args, options, records=True)
 

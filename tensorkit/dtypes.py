@@ -61,7 +61,7 @@ uint8 = DType("uint8", "Byte", "uint8_t", INTEGER)
 bool_ = DType("bool", "Bool", "bool", BOOL)
 
 ALL = (float16, float32, float64, int8, int16, int32, int64, uint8, bool_)
-OF_NUMPY = {dtype.numpy: dtype for dtype in ALL}
+_BY_NUMPYS = {dtype.numpy: dtype for dtype in ALL}
 _OF_PYTHON = {float: float64, int: int64, bool: bool_}
 _ABSENT = ("bfloat16", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
 
@@ -121,7 +121,7 @@ def refuse(name: str) -> NoReturn:
 
 def of_numpy(dtype: np.dtype[Any]) -> DType:
     """The DType for a NumPy dtype; TypeError with PyTorch's sentence for what has none."""
-    found = OF_NUMPY.get(dtype)
+    found = _BY_NUMPYS.get(dtype)
     if found is None:
         if dtype.name in _ABSENT:
             refuse(dtype.name)

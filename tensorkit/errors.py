@@ -1,13 +1,14 @@
 """The exception tree, and the one way to word an error.
 
 Most errors of tensorkit are a ``TensorkitError`` and, at the same time, of the class that
-PyTorch raises in the same place, so ``except RuntimeError`` means what it means there:
+PyTorch raises in the same place, so ``except RuntimeError`` means what it means there. Three
+have attributes, where they are known:
 
     TensorkitError
         ShapeError          RuntimeError          sizes that do not fit
         DTypeError          RuntimeError          a dtype that an operation refuses
         OverlapError        RuntimeError          writing where several elements share memory
-        AutogradError       RuntimeError          a graph that cannot be walked; node
+        AutogradError       RuntimeError          a graph that cannot be walked [1]
         ConversionError     RuntimeError          a value that a dtype cannot hold
         IndexRangeError     IndexError            a position outside of its dimension
         NotSupportedError   NotImplementedError   PyTorch has it, tensorkit does not (yet)
@@ -16,8 +17,12 @@ PyTorch raises in the same place, so ``except RuntimeError`` means what it means
         DeviceMismatchError RuntimeError          operands on different devices
         AcceleratorError    RuntimeError          what the CUDA runtime refuses
         OutOfMemoryError    RuntimeError          more memory than a device has
-        KernelError         RuntimeError          a kernel that goes wrong; line, block, threads
-        MissingPackageError ImportError           a package that one function needs; name
+        KernelError         RuntimeError          a kernel that goes wrong [2]
+        MissingPackageError ImportError           a package that one function needs [3]
+
+    [1] node, version, expected, saved, writer: of a saved tensor that was written to
+    [2] line, block, threads, element
+    [3] name: of the package
 
 Mistakes in the kind of an argument, and a few that Python or NumPy find, are plain ``TypeError``,
 ``ValueError``, ``IndexError`` or ``OverflowError``.
@@ -32,11 +37,10 @@ class TensorkitError(Exception):
     """Base of all errors that tensorkit defines, worded by ``message``."""
 
     def __init__(
-        self, first: str, *details: str, repair: str | None = None, **numbers: Any
+        self, first: str, *details: str, repair: str | None = None, **attributes: Any
     ) -> None:
         super().__init__(message(first, *details, repair=repair))
-        for name, value in numbers.items():
-            setattr(self, name, value)
+        vars(self).update(attributes)
 
 
 class ShapeError(TensorkitError, RuntimeError):
@@ -88,12 +92,10 @@ class OutOfMemoryError(TensorkitError, RuntimeError):
 
 
 class KernelError(TensorkitError, RuntimeError):
-    """A kernel that cannot be compiled, or that does what a GPU would not notice."""
+    """A kernel that cannot be compiled, or that does what a GPU would not notice.
 
-    line: int
-    block: tuple[int, int]
-    threads: tuple[tuple[int, int], ...]
-    element: tuple[int, ...]
+    ``line`` says where; of a launch also ``block``, ``threads`` and ``element``.
+    """
 
 
 class MissingPackageError(TensorkitError, ImportError):
@@ -141,11 +143,11 @@ def message(first: str, *details: str, repair: str | None = None) -> str:
 _MEANT = ("ignore_index", "padding_idx", "bias", "elementwise_affine")
 
 
-def refuse_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
+def check_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
     """NotSupportedError for an option of PyTorch's that was given and would mean something.
 
-    >>> from tensorkit.errors import refuse_options
-    >>> refuse_options("SGD", "lr, momentum", {"nesterov": True})
+    >>> from tensorkit.errors import check_options
+    >>> check_options("SGD", "lr, momentum", {"nesterov": True})
     Traceback (most recent call last):
     tensorkit.errors.NotSupportedError: SGD has lr, momentum; nesterov is not part of tensorkit
     ...

@@ -15,7 +15,7 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.overrides import overridable
 
 Ints = tuple[int, ...]
-MOST_DIMS = 64  # NumPy's own limit
+MAX_DIMS = 64  # NumPy's own limit
 
 
 class Size(tuple[int, ...]):
@@ -272,3 +272,16 @@ def wrap_dim(dim: int, n_dims: int) -> int:
             f"but got {dim})",
         )
     return dim % n_dims
+
+
+def wrap_dims(dim: Any, n_dims: int) -> Ints:
+    """One dimension or several, counted from the front; each may be named once.
+
+    A 0-d tensor takes the dimensions 0 and -1, as in PyTorch.
+    """
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    found = tuple([wrap_dim(index(each), max(n_dims, 1)) for each in dims])
+    for at, each in enumerate(found):
+        if each in found[:at]:
+            raise ShapeError(f"dim {each} appears multiple times in the list of dims")
+    return found

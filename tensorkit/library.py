@@ -10,25 +10,25 @@ of dimensions that the operation gives; element by element also of the shape. Th
 PyTorch's, and so are the meanings.
 """
 
-import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial, update_wrapper, wraps
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import base, devices, direct_path, dtypes, explainer
+from tensorkit import base, devices, direct_path, dtypes, refusals
 from tensorkit.autograd.function import Function
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import TensorBase
-from tensorkit.devices import CPU, Device, get_default_device, is_array, refuse_mix
-from tensorkit.dispatch_layers import Trace, find_kernel
+from tensorkit.devices import CPU, Device, check_same_device, get_default_device, is_array
+from tensorkit.dispatch_layers import begin_trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import without_warnings
 from tensorkit.overrides import replaced
+from tensorkit.thread_state import state
 
 Kernel = Callable[..., Any]
 
@@ -51,13 +51,12 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     tensor([-0., 2.])
     """
     if func is None:
-        return functools.partial(register_kernel, op, device_types)
+        return partial(register_kernel, op, device_types)
     definition, name = getattr(op, "definition", op), getattr(op, "__name__", type_name(op))
     if not hasattr(definition, "kernels"):
-        details = "Functions made of other operations have none of their own."
-        repair = f"tk.explain.dispatch({name}, ...)    # names the operations"
-        first = f"register_kernel(): {name} is no operation with kernels"
-        raise TypeError(message(first, details, repair=repair))
+        first = f"register_kernel(): {name} is no operation with kernels of its own"
+        repair = f"tk.explain.dispatch({name}, ...)    # names the operations that it is made of"
+        raise TypeError(message(first, repair=repair))
     is_custom = definition is op
     if not is_custom and definition.view:
         raise NotSupportedError(f"{name} is a view: nothing is computed")
@@ -88,39 +87,37 @@ def scope() -> Iterator[None]:
     tensor(2.)
     """
     global _undo
-    outer, _undo, n_modes = _undo, ExitStack(), len(state.modes)
+    outer, _undo, n_modes = _undo, ExitStack(), len(state.dispatch_modes)
     _restore_at_the_end(devices._kinds)
     try:
         yield
     finally:
         _undo.close()
         _undo = outer
-        while len(state.modes) > n_modes:
-            state.modes[-1].__exit__()
+        while len(state.dispatch_modes) > n_modes:
+            state.dispatch_modes[-1].__exit__()
 
 
 def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
     """Call a kernel of the user's: nothing is recorded, and no mode sees what it calls."""
-    above = {"grad": False, "on_arrays": False, "modes": (), "trace": None}
+    above = {"grad": False, "on_arrays": False, "dispatch_modes": (), "trace": None}
     with replaced(state, closes_path=False, **above):
         found = kernel(*args, **options)
     tensors = [x for x in args if isinstance(x, TensorBase)]
-    who = f"{_name_of(kernel)}(), a kernel of {operation}, returned"
+    who = f"{getattr(kernel, '__name__', kernel)}(), a kernel of {operation}, returned"
     for each in _results(found):
         if not isinstance(each, TensorBase):
-            first = f"{who} {type_name(each)}, not a Tensor"
-            raise TypeError(message(first, repair="return out"))
-        refuse_mix(*(x.device for x in (*tensors, each)))
+            raise TypeError(message(f"{who} {type_name(each)}, not a Tensor", repair="return out"))
+        check_same_device(*(x.device for x in (*tensors, each)))
         if any(x._array is each._array for x in tensors):
-            details = "A kernel returns a new tensor: its input may be needed as it was."
-            raise AutogradError(f"{who} one of its inputs", details, repair="return x.clone()")
+            raise AutogradError(f"{who} one of its inputs", repair="return x.clone()")
     return found
 
 
 def _on_tensors(definition: Any, kernel: Kernel) -> Kernel:
     """A kernel of the user's as ``dispatch`` calls it: with an array library and arrays."""
 
-    @functools.wraps(kernel)
+    @wraps(kernel)
     def call(xp: Any, *arrays: Any, **options: Any) -> Any:
         args = []
         for x in arrays:
@@ -128,13 +125,13 @@ def _on_tensors(definition: Any, kernel: Kernel) -> Kernel:
                 x = base.new(base.contiguous(x, devices.device_of_array(x)))
             args.append(x.item() if isinstance(x, np.generic) else x)
         found = _below(definition.name, kernel, *args, **options)
-        _check_result(definition, kernel, found, arrays, options)
+        _check_result(definition, found, arrays, options)
         return tuple(x._array for x in found) if isinstance(found, tuple) else found._array
 
     return call
 
 
-def _check_result(definition: Any, kernel: Kernel, found: Any, arrays: Any, options: Any) -> None:
+def _check_result(definition: Any, found: Any, arrays: Any, options: Any) -> None:
     """TypeError where a kernel of the user's gives another dtype or shape than the operation does.
 
     The operation itself says what it gives, of arrays with one element: dtypes and numbers of
@@ -145,22 +142,16 @@ def _check_result(definition: Any, kernel: Kernel, found: Any, arrays: Any, opti
     try:
         with warnings.catch_warnings(action="ignore"):
             own = without_warnings(definition.forward, CPU.backend.xp, *examples, **options)
-    except explainer.FROM_ARRAYS:
+    except refusals.FROM_ARRAYS:
         return
-    wanted_shape = arrays[0].shape
     for given, wanted in zip(_results(found), _results(own), strict=True):
-        dtype, form = dtypes.of_numpy(wanted.dtype), f"{wanted.ndim} dimensions"
-        is_right = given.ndim == wanted.ndim
+        dtype, name, form = dtypes.of_numpy(wanted.dtype), "ndim", wanted.ndim
         if not definition.contiguous:
-            form, is_right = f"shape {wanted_shape}", tuple(given.shape) == wanted_shape
-        if given.dtype is not dtype or not is_right:
-            first = f"{definition.name} gives {dtype} with {form} here, and its kernel "
-            first += f"{_name_of(kernel)}() returned {given.dtype} of shape {tuple(given.shape)}"
+            name, form = "shape", arrays[0].shape
+        if given.dtype is not dtype or getattr(given, name) != form:
+            first = f"{definition.name} gives {dtype} with {name} {form} here, and its kernel "
+            first += f"returned {given.dtype} of shape {tuple(given.shape)}"
             raise TypeError(message(first, repair="out = tk.empty_like(x), filled"))
-
-
-def _name_of(kernel: Kernel) -> str:
-    return getattr(kernel, "__name__", "the kernel")
 
 
 def _results(found: Any) -> tuple[Any, ...]:
@@ -178,7 +169,7 @@ class CustomOp:
     def __init__(self, name: str, func: Kernel) -> None:
         self.name, self.kernels = name, dict[str, Kernel]()
         self.signature = inspect.signature(func)
-        functools.update_wrapper(self, func)
+        update_wrapper(self, func)
         self.__name__ = name.partition("::")[2]
         register_autograd(self, self._no_gradient)
 
@@ -198,12 +189,11 @@ class CustomOp:
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
         tensors = [x for x in args if isinstance(x, TensorBase)]
-        trace = Trace(self, tensors)
-        if state.modes:
+        trace = begin_trace(self, tensors)
+        if state.dispatch_modes:
             return through_modes(self, args, {}, records=False)
-        refuse_mix(*(x.device for x in tensors))
+        check_same_device(*(x.device for x in tensors))
         device = tensors[0].device if tensors else get_default_device()
-        trace.device = device
         trace.kernel = kernel = find_kernel(self.kernels, self.name, device.type)
         trace.result = _below(self.name, kernel, *args)
         return trace.result
@@ -213,12 +203,7 @@ class CustomOp:
 
 
 def custom_op(
-    name: str,
-    fn: Kernel | None = None,
-    /,
-    *,
-    mutates_args: Sequence[str],
-    device_types: str | None = None,
+    name: str, fn: Kernel | None = None, /, *, mutates_args: Any, device_types: str | None = None
 ) -> Any:
     """Make an operation of a function, which is its kernel; a decorator, without ``fn``.
 
@@ -240,14 +225,11 @@ def custom_op(
     (tensor(12.),)
     """
     if fn is None:
-        options: Any = {"mutates_args": mutates_args, "device_types": device_types}
-        return functools.partial(custom_op, name, **options)
-    space, _, own = name.partition("::")
-    if not (space.isidentifier() and own.isidentifier()):
+        return partial(custom_op, name, mutates_args=mutates_args, device_types=device_types)
+    if [part.isidentifier() for part in name.split("::")] != [True, True]:
         raise ValueError(message(f"custom_op() wants a name such as 'mine::cube', not {name!r}"))
     if len(mutates_args):
-        first = "A custom operation of tensorkit returns new tensors"
-        raise NotSupportedError(first, repair="mutates_args=()")
+        raise NotSupportedError("A custom operation returns new tensors", repair="mutates_args=()")
     made = CustomOp(name, fn)
     register_kernel(made, device_types, fn)
     return made

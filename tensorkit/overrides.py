@@ -6,13 +6,14 @@
 tensor([[2., 2., 2.],
         [2., 2., 2.]])
 
-Outside of such a block nothing is asked: operations take the direct path (see
-``tensorkit.dispatch``), which is closed inside. These functions can be replaced:
+Inside such a block the direct path of ``tensorkit.dispatch`` is closed. Outside of all blocks it
+does not ask whether a function was replaced. These functions can be:
 
     strides_of(array)               strides in elements
     is_contiguous(shape, strides)   whether elements lie one after the other in row-major order
     broadcast_shapes(a, b)          the shape that both are stretched to
-    sum_to_shape(x, *, to)          the way back from there, of a tensor or an array: a gradient
+    sum_to_shape(x, *, to)          sums a gradient (tensor or array) back to the shape ``to``,
+                                    from before broadcasting
     backward_order(roots, waiting)  the nodes in the order in which backward runs them
     step(optimizer)                 a step of an optimizer
     find_kernel(kernels, operation, device)  the kernel that computes a call
@@ -21,7 +22,6 @@ Outside of such a block nothing is asked: operations take the direct path (see
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from copy import copy
 from functools import update_wrapper
 from typing import Any, TypeVar
@@ -54,14 +54,12 @@ def original(name: str) -> Callable[..., Any]:
     return _FUNCTIONS[name].__wrapped__
 
 
-def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[None]:
+def override(name: str, function: Callable[..., Any]) -> "replaced":
     """While the block runs the library calls ``function`` in place of its own of this name."""
     return replaced(_FUNCTIONS[name], current=function)
 
 
-def override_gradient(
-    operation: Any, **formulas: Callable[..., Any]
-) -> AbstractContextManager[None]:
+def override_gradient(operation: Any, **formulas: Callable[..., Any]) -> "replaced":
     """While the block runs ``operation`` is recorded with these formulas; see ``Definition.grad``.
 
     >>> from tensorkit import overrides

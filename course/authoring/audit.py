@@ -33,7 +33,7 @@ POINTS_OF_A_CHAPTER = 20
 def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
     """Sentences that say what is missing or wrong; empty for a complete exercise.
 
-    seeds: of the draws that are tried; recognition, which is slower, is tried on every tenth.
+    seeds: of the draws that are tried. Mistakes are recognised, which is slower, in every tenth.
     """
     return [f"{exercise.id}: {sentence}" for sentence in _faults(exercise, seeds)]
 
@@ -45,7 +45,7 @@ def lacking(chapter: str) -> list[str]:
         try:
             found += faults(exercise, range(20))
         except Exception as error:  # whatever a definition that is being written raises
-            found.append(f"{exercise.id}: trying it raised {_told(exercise, error)}")
+            found.append(f"{exercise.id}: trying it raised {_described(exercise, error)}")
     return found
 
 
@@ -54,11 +54,11 @@ def raised_by(exercise: Exercise) -> str:
     try:
         judge(exercise, exercise.reference, seconds=SECONDS)
     except Exception as error:  # whatever a definition that is being written raises
-        return _told(exercise, error)
+        return _described(exercise, error)
     return ""
 
 
-def _told(exercise: Exercise, error: Exception) -> str:
+def _described(exercise: Exercise, error: Exception) -> str:
     """An error, and the last line of the exercise's module that led to it."""
     frames = traceback.extract_tb(error.__traceback__)
     module = inspect.getfile(type(exercise))
@@ -190,7 +190,7 @@ def _outside_of_gaps(exercise: Exercise) -> list[str]:
 
 
 def _as_in_a_notebook(source: str) -> CodeType:
-    """The code of a cell, whose annotations are evaluated: it must not name what only we have."""
+    """The code of a cell as a notebook compiles it, which evaluates its annotations."""
     linecache.cache["<cell>"] = len(source), None, source.splitlines(keepends=True), "<cell>"
     return compile(source, "<cell>", "exec", dont_inherit=True)
 

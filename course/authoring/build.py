@@ -34,7 +34,7 @@ ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 Watch = Callable[[str, int, int], None]
-"""Told what is being done, how many steps of it are done, and how many there are."""
+"""Called with what is being done, the number of steps done, and that of all steps."""
 
 
 def build(
@@ -51,25 +51,25 @@ def build(
     extras.needed("jupytext", "teach", "Building a chapter")
     problems: list[str] = []
     changed: list[Path] = []
-    with _workshop(root) as shop:
+    with _temporary_course(root) as temporary:
         built = []
         for name in chapters:
             try:
                 chapter = chapter_from(_text(root, name), exercise.load())
-                _lay_out(shop, root, chapter)
-                _execute(chapter, shop, watch)
+                _lay_out(temporary, root, chapter)
+                _execute(chapter, temporary, watch)
                 _keep_equal_outputs(chapter.notebook, _read(_solution(root, name)))
-                _write(_solution(shop, name), chapter.notebook)
+                _write(_solution(temporary, name), chapter.notebook)
                 built.append(name)
             except CourseError as problem:
                 problems.append(str(problem))
         if built:
             watch("release", 0, 1)
-            _release(shop, built)
+            _release(temporary, built)
             watch("release", 1, 1)
         for name in built:
-            changed += _copy_if_new(_solution(shop, name), _solution(root, name))
-            changed += _mirror(paths.notebooks(shop) / name, paths.notebooks(root) / name)
+            changed += _copy_if_new(_solution(temporary, name), _solution(root, name))
+            changed += _mirror(paths.notebooks(temporary) / name, paths.notebooks(root) / name)
     if problems:
         raise CourseError("\n".join(problems))
     return changed
@@ -81,15 +81,15 @@ def build_pages(root: Path) -> list[Path]:
     Gives the files that changed; raises CourseError as `build` does.
     """
     changed = []
-    with _workshop(root) as shop:
+    with _temporary_course(root) as temporary:
         for text in _pages(root):
             page = chapter_from(text, {})
-            (paths.solutions(shop) / text.stem).mkdir(parents=True)
-            _execute(page, shop, lambda what, done, total: None)
+            (paths.solutions(temporary) / text.stem).mkdir(parents=True)
+            _execute(page, temporary, lambda what, done, total: None)
             committed = text.with_suffix(".ipynb")
             _keep_equal_outputs(page.notebook, _read(committed))
-            _write(shop / committed.name, page.notebook)
-            changed += _copy_if_new(shop / committed.name, committed)
+            _write(temporary / committed.name, page.notebook)
+            changed += _copy_if_new(temporary / committed.name, committed)
     return changed
 
 
@@ -118,24 +118,26 @@ def differences(root: Path, chapters: Iterable[str]) -> list[str]:
     chapters = list(chapters)
     problems: list[str] = []
     found: list[str] = []
-    with _workshop(root) as shop:
+    with _temporary_course(root) as temporary:
         sound = []
         for name in chapters:
             try:
                 chapter = chapter_from(_text(root, name), exercise.load())
-                _lay_out(shop, root, chapter)
+                _lay_out(temporary, root, chapter)
                 sound.append(name)
             except CourseError as problem:
                 problems.append(str(problem))
         if sound:
-            _release(shop, sound)
+            _release(temporary, sound)
         for name in sound:
-            found += _differing_cells(root, _solution(root, name), _read(_solution(shop, name)))
+            found += _differing_cells(
+                root, _solution(root, name), _read(_solution(temporary, name))
+            )
             released = paths.notebook_in(paths.notebooks(root), name)
             found += _differing_cells(
-                root, released, _read(paths.notebook_in(paths.notebooks(shop), name))
+                root, released, _read(paths.notebook_in(paths.notebooks(temporary), name))
             )
-            found += _differing_files(root, shop, name)
+            found += _differing_files(root, temporary, name)
     if problems:
         raise CourseError("\n".join(problems))
     return found
@@ -157,34 +159,34 @@ def without_text(root: Path) -> list[str]:
 
 
 @contextmanager
-def _workshop(root: Path) -> Iterator[Path]:
-    """An empty course folder to build in."""
+def _temporary_course(root: Path) -> Iterator[Path]:
+    """A temporary course folder, in which chapters are built."""
     with tempfile.TemporaryDirectory(prefix="course-build-") as folder:
-        shop = Path(folder).resolve()
-        paths.notebooks(shop).mkdir()
-        yield shop
+        temporary = Path(folder).resolve()
+        paths.notebooks(temporary).mkdir()
+        yield temporary
 
 
-def _lay_out(shop: Path, root: Path, chapter: Chapter) -> None:
+def _lay_out(temporary: Path, root: Path, chapter: Chapter) -> None:
     """The chapter's data files and its notebook, not executed yet, in the temporary folder."""
     name = chapter.text.stem
-    folder = paths.solutions(shop) / name
+    folder = paths.solutions(temporary) / name
     committed = paths.solutions(root) / name
     if committed.is_dir():
         shutil.copytree(committed, folder, ignore=IGNORED)
-    _write(_solution(shop, name), chapter.notebook)
+    _write(_solution(temporary, name), chapter.notebook)
 
 
-def _release(shop: Path, chapters: list[str]) -> None:
+def _release(temporary: Path, chapters: list[str]) -> None:
     from course.authoring import release  # nbgrader takes a second to import
 
-    release.generate(shop, chapters)
+    release.generate(temporary, chapters)
 
 
 # executing
 
 
-def _execute(chapter: Chapter, shop: Path, watch: Watch) -> None:
+def _execute(chapter: Chapter, temporary: Path, watch: Watch) -> None:
     """Run the notebook in place, from top to bottom, in a kernel of its own."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -201,14 +203,14 @@ def _execute(chapter: Chapter, shop: Path, watch: Watch) -> None:
         notebook,
         kernel_name="python3",
         timeout=SECONDS_PER_CELL,
-        resources={"metadata": {"path": str(paths.solutions(shop) / name)}},
+        resources={"metadata": {"path": str(paths.solutions(temporary) / name)}},
         coalesce_streams=True,
         record_timing=False,
         on_cell_start=on_start,
     )
     metadata = dict(notebook.metadata)
     try:
-        client.execute(env=_environment(shop))
+        client.execute(env=_environment(temporary))
     except CellExecutionError as problem:
         said = f"this cell raises {problem.ename}: {problem.evalue}"
         raise _at(chapter, running, said) from None
@@ -243,14 +245,14 @@ def _not_passed(cell: NotebookNode) -> str:
     return "" if re.search(r"\b(\d+) of \1 cases passed", said) else said[:300]
 
 
-def _environment(shop: Path) -> dict[str, str]:
+def _environment(temporary: Path) -> dict[str, str]:
     """The kernel's variables: nothing of the author's own settings, nothing written to `work/`."""
     kept = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     return {
         **kept,
         "COURSE_BUILD": "1",
-        "COURSE_ROOT": str(shop),
-        "IPYTHONDIR": str(shop / "ipython"),
+        "COURSE_ROOT": str(temporary),
+        "IPYTHONDIR": str(temporary / "ipython"),
         "PYTHONHASHSEED": "0",
         "TENSORKIT_DOT": "0",  # pictures as on a machine without graphviz' program dot
     }
@@ -334,9 +336,9 @@ def _sources(notebook: NotebookNode) -> dict[str, tuple[str, str, dict[str, Any]
     }
 
 
-def _differing_files(root: Path, shop: Path, name: str) -> list[str]:
+def _differing_files(root: Path, temporary: Path, name: str) -> list[str]:
     """A sentence for each data file of a released chapter that is not the author's."""
-    made, committed = paths.notebooks(shop) / name, paths.notebooks(root) / name
+    made, committed = paths.notebooks(temporary) / name, paths.notebooks(root) / name
     return [
         f"notebooks/{name}/{file.as_posix()} is not what solutions/{name} holds; "
         f"mend it with: course build {name}"

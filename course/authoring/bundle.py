@@ -33,7 +33,7 @@ FOLDER = "tensorkit-course"
 """The folder that the archive unpacks to."""
 
 AUTHORS_ONLY = ("authoring", "cli/demo.py", "cli/demo_learners.py", "grading", "sandbox")
-"""What of `course` stays at home: writing, releasing and grading."""
+"""What learners do not get of `course`: writing, releasing and grading."""
 
 README = """\
 # {title}

@@ -42,17 +42,17 @@ from importlib.util import find_spec
 
 if find_spec("tensorkit") is None:
 {wheel}
-    there = {{it.name: it.version for it in distributions()}}
+    there = {{each.name: each.version for each in distributions()}}
     used = ["numpy", "matplotlib", "graphviz", "safetensors"]
-    used = " ".join(f"{{it}}=={{there[it]}}" if it in there else it for it in used)
+    used = " ".join(f"{{name}}=={{there[name]}}" if name in there else name for name in used)
     %pip install --quiet "{{wheel}}" {{used}}
 
 from course.notebook.chapter_folder import enter
 
 enter("{chapter}")"""
 )
-"""What the chapters import is named with the version that is there. So pip leaves it alone, or says
-that it does not fit and changes nothing; what is missing it installs."""
+"""pip is given the installed version of each library that the chapters import. So it keeps them, or
+says that they do not fit and changes nothing; it installs what is missing."""
 
 CELL_ID = "install-the-course"
 
@@ -62,7 +62,7 @@ UPLOADED = """\
     from pathlib import Path
 
     name = "{name}"
-    wheel = next((it for it in (Path(name), Path("..", name)) if it.is_file()), None)
+    wheel = next((file for file in (Path(name), Path("..", name)) if file.is_file()), None)
     if wheel is None:
         raise FileNotFoundError(f"Upload {{name}} beside this notebook, then run this again.")"""
 

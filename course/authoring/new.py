@@ -105,7 +105,7 @@ def {name}_{way}(numbers):
 def new_chapter(root: Path, name: str) -> list[Path]:
     """Write the text, the module of exercises and the module of tests; their paths.
 
-    Raises CourseError for a name that is none, or of which there is something already.
+    Raises CourseError for a wrong name, or for one of which a file exists already.
     """
     match = CHAPTER.fullmatch(name)
     if match is None:

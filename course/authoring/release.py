@@ -1,7 +1,7 @@
 """From the notebook with the answers to the one that is released, by nbgrader's own converter.
 
 `nbgrader generate_assignment`, Formgrader's button and `course build` all come through
-`ReleaseStubs` and `TakeInCells`, which the configuration puts in the places of nbgrader's
+`ReleaseStubs` and `SaveChapterCells`, which the configuration puts in the places of nbgrader's
 ClearSolutions and SaveCells.
 """
 
@@ -24,7 +24,7 @@ from course.shared.errors import CourseError
 
 
 class ReleaseStubs(ClearSolutions):
-    """Replaces an exercise's answer by its stub; any other solution by a stub that is silent.
+    """Replaces an exercise's answer by its stub, and any other solution by one that does nothing.
 
     nbgrader's own stub raises NotImplementedError, which stops Run All at the first exercise.
     """
@@ -46,8 +46,8 @@ class ReleaseStubs(ClearSolutions):
         return cell, resources
 
 
-class TakeInCells(SaveCells):
-    """Tells the gradebook the cells of a chapter, also where an exercise was added or removed.
+class SaveChapterCells(SaveCells):
+    """Enters the cells of a chapter in the gradebook, also after exercises were added or removed.
 
     nbgrader's own refuses that as soon as somebody has handed in. Points and comments stay; those
     of an exercise that was removed go with it, and a new one has none until it is graded.
@@ -100,7 +100,7 @@ def generate(root: Path, chapters: Iterable[str]) -> None:
     config.CourseDirectory.root = str(root)
     config.GenerateAssignment.no_database = True
     config.SaveCells.enabled = False
-    log, said = _listening()
+    log, said = _error_log()
     for chapter in chapters:
         config.CourseDirectory.assignment_id = chapter
         folder = CourseDirectory(config=config)
@@ -130,8 +130,8 @@ def nbgrader_config(*, own: bool = False) -> Config:
     return config
 
 
-def _listening() -> tuple[logging.Logger, list[str]]:
-    """A quiet logger and the errors it was told."""
+def _error_log() -> tuple[logging.Logger, list[str]]:
+    """A logger that prints nothing, and the list of the errors that it gets."""
     said: list[str] = []
 
     class Keep(logging.Handler):

@@ -40,7 +40,7 @@ LEARN, TEACH = "Learn", "Write and teach"
 
 
 def main() -> None:
-    """Run the command; what a person can mend is said in a sentence, without a traceback."""
+    """Run the command; an error that a person can mend is a sentence without a traceback."""
     # jsonschema would spend a second on the grammar of an address format that nothing here uses;
     # None makes its import fail as if the optional package were not installed
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -198,8 +198,9 @@ def doctor(
     ] = False,
 ) -> None:
     """Say what is wrong with your notebook before you hand it in; nothing is changed."""
-    from course.cli import copies as learners
-    from course.cli import doctor as medicine
+    from course.cli import copies
+    from course.cli.doctor import examine as examine_notebook
+    from course.cli.doctor import from_own_folder, source_for
     from course.shared import paths
 
     root = paths.course_root()
@@ -215,8 +216,8 @@ def doctor(
     if chapter is not None:
         chapters = [paths.chapter_named(chapter, chapters)]
     elif not (learner or submitted):
-        learners.any_folder(root)  # says what to do where there is none
-    is_wrong, read = False, medicine.of_ones_own
+        copies.any_folder(root)  # says what to do where there is none
+    is_wrong, read = False, from_own_folder
     for name in chapters:
         if learner or submitted:
             from course.grading.batch import submissions
@@ -226,15 +227,17 @@ def doctor(
         else:
             folders = [("", folder) for folder in [paths.work(root) / name] if folder.is_dir()]
             if chapter is not None and not folders:
-                learners.chapter_in_work(root, name)  # says what to do
-        source = medicine.source_for(root, name) if folders else None
-        found = [(who, medicine.examine(folder, source, read)) for who, folder in folders if source]
-        is_wrong = _told(name, found, is_class=submitted) or is_wrong
+                copies.chapter_in_work(root, name)  # says what to do
+        source = source_for(root, name) if folders else None
+        found = [(who, examine_notebook(folder, source, read)) for who, folder in folders if source]
+        is_wrong = _print_findings(name, found, is_class=submitted) or is_wrong
     raise typer.Exit(1 if is_wrong else 0)
 
 
-def _told(chapter: str, found: list[tuple[str, list[Finding]]], *, is_class: bool) -> bool:
-    """Print what was found about each notebook, and say whether one costs points."""
+def _print_findings(
+    chapter: str, found: list[tuple[str, list[Finding]]], *, is_class: bool
+) -> bool:
+    """Print what was found about each notebook; whether one costs points."""
     wrong = [
         notebook for notebook in found if any(finding.kind == "wrong" for finding in notebook[1])
     ]
@@ -487,7 +490,7 @@ def extend(
 
 
 class Platform(StrEnum):
-    """Where grades go."""
+    """The platforms whose columns `course export` writes."""
 
     CANVAS = "canvas"
     MOODLE = "moodle"
@@ -625,7 +628,7 @@ def _progress_bars() -> Iterator[Watch]:
 
 @contextmanager
 def _grading_bar(next_time: str) -> Iterator[Callable[[Any, int, int], None]]:
-    """A bar with rate and time left; Ctrl-C is told what the same command does next time."""
+    """A bar with rate and time left; after Ctrl-C a sentence says what the command does next."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Left
 
@@ -642,7 +645,7 @@ def _grading_bar(next_time: str) -> Iterator[Callable[[Any, int, int], None]]:
             yield watch
         except BaseException as problem:
             now = bar.tasks[task]
-            bar.remove_task(task)  # the sentence that follows says it, not half a bar
+            bar.remove_task(task)  # the sentence that follows says how far it came
             if not isinstance(problem, KeyboardInterrupt):
                 raise
             kept = f" Graded and kept: {now.completed:g} of {now.total:g}." if now.total else ""

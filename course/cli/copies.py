@@ -95,13 +95,13 @@ def notebook_saved_last(root: Path) -> Path | None:
     """The learner's copy of a chapter that was saved last; None if there is no copy yet."""
     copies = [paths.notebook_in(paths.work(root), chapter) for chapter in chapters(root)]
     found = [(copy.stat().st_mtime, copy) for copy in copies]
-    # copies that were all made by one start: the first of them
+    # of copies that one start has made, the first
     latest = max((round(moment) for moment, _ in found), default=0)
     return next((notebook for moment, notebook in found if latest - moment < _AT_ONCE), None)
 
 
 _AT_ONCE = 5.0
-"""Seconds that it takes at most to make all copies."""
+"""Seconds in which one start makes all copies."""
 
 
 def chapters(root: Path) -> list[str]:
@@ -250,7 +250,7 @@ def _read(path: Path) -> NotebookNode:
 
 @contextmanager
 def _notary() -> Iterator[NotebookNotary]:
-    """What keeps Jupyter's list of trusted notebooks, a database that has to be closed."""
+    """Jupyter's list of trusted notebooks, a database that is closed at the end."""
     try:
         notary = NotebookNotary()
     except OSError as problem:

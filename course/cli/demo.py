@@ -1,4 +1,4 @@
-"""`course demo`: a rehearsal class of three walks the whole way, with nbgrader's own programs.
+"""`course demo`: a rehearsal, in which three made-up learners take all steps of nbgrader.
 
     build, generate_assignment, release_assignment            the instructor
     fetch_assignment, answer, submit                          each learner
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
 
 Watch = Callable[[str], None]
-"""Told the name of each step when it begins."""
+"""Called with the name of each step when it begins."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ def rehearse(chapter: str | None = None, keep: Path | None = None) -> None:
     folder = _empty_folder(keep)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, transient=True) as bar:
-        task = bar.add_task("the class comes in")
+        task = bar.add_task("begin")
         rehearsal = hold_class(
             root, chosen, folder, watch=lambda step: bar.update(task, description=step)
         )
@@ -142,7 +142,7 @@ def first_for_a_class(chapters: Sequence[str]) -> str:
 def hold_class(
     root: Path, chapter: str, folder: Path, *, watch: Watch = lambda step: None
 ) -> Rehearsal:
-    """Walk the whole way with a chapter of the course `root`, in `folder`; nothing else is touched.
+    """Take all steps with a chapter of the course `root`, in `folder`; nothing else is changed.
 
     Raises CourseError with nbgrader's own words if one of its programs fails.
     """
@@ -153,23 +153,23 @@ def hold_class(
     for learner in rehearsal.learners:
         paths.notebooks(rehearsal.home(learner)).mkdir(parents=True)
 
-    walk = Walk(rehearsal, watch)
-    with walk.step("build"):
+    steps = Steps(rehearsal, watch)
+    with steps.step("build"):
         _build(rehearsal)
-    walk.instructor("generate_assignment", chapter, "--force")
-    walk.instructor("release_assignment", chapter)
-    walk.learners("fetch_assignment", chapter)
-    with walk.step("answer"):
+    steps.instructor("generate_assignment", chapter, "--force")
+    steps.instructor("release_assignment", chapter)
+    steps.learners("fetch_assignment", chapter)
+    with steps.step("answer"):
         for learner in rehearsal.learners:
             fill_in(paths.notebook_in(paths.work(rehearsal.home(learner)), chapter), learner)
-    walk.learners("submit", chapter)
+    steps.learners("submit", chapter)
     # the three are one user of this machine, which nbgrader would report
-    walk.instructor("collect", chapter, "--ExchangeCollect.check_owner=False")
-    walk.instructor("autograde", chapter)
-    walk.instructor("generate_feedback", chapter)
-    walk.instructor("release_feedback", chapter)
-    walk.learners("fetch_feedback", chapter)
-    walk.instructor("export", f"--to={rehearsal.grades}")
+    steps.instructor("collect", chapter, "--ExchangeCollect.check_owner=False")
+    steps.instructor("autograde", chapter)
+    steps.instructor("generate_feedback", chapter)
+    steps.instructor("release_feedback", chapter)
+    steps.learners("fetch_feedback", chapter)
+    steps.instructor("export", f"--to={rehearsal.grades}")
 
     for learner in rehearsal.learners:
         rehearsal.points[learner.name] = _points_in_gradebook(rehearsal, learner)
@@ -177,7 +177,7 @@ def hold_class(
     return rehearsal
 
 
-class Walk:
+class Steps:
     """Runs the steps of a rehearsal one after the other and takes their times."""
 
     def __init__(self, rehearsal: Rehearsal, watch: Watch = lambda step: None) -> None:
@@ -248,7 +248,7 @@ def _nbgrader(arguments: list[str], environment: dict[str, str], home: Path, log
 
 @cache
 def _processes() -> ForkServerContext:
-    """Where the programs are started.
+    """The context in which nbgrader's programs are started.
 
     Each `nbgrader X` spends two seconds on its imports before it does anything. These processes are
     forked from one that has done them already; apart from that each is a program of its own.

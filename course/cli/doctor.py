@@ -1,7 +1,7 @@
 """What is wrong with a notebook, before it is handed in or graded, and what mends it.
 
-Its cells are matched with the released ones as grading does it (`notebook.matching`), and looked at
-without being run. Each finding is a sentence of one of three kinds:
+Its cells are matched with the released ones as grading does it (`notebook.matching`), and read, not
+run. Each finding is a sentence of one of three kinds:
 
     wrong       it costs points as it stands: what to do is said
     look        it may be meant; worth a look
@@ -27,10 +27,10 @@ from course.shared import paths
 from course.shared.errors import TimeLimit
 
 LONGEST_READ, LEAST_READ = 5.0, 0.1
-"""Seconds for the reading of all cells, and for one where those are over."""
+"""Seconds in which all cells are parsed, and for each cell after that."""
 WRONG, LOOK, REPAIRED = "wrong", "look", "repaired"
-THERE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
-"""What notebooks may import while they are graded, beside Python's own library."""
+IMPORTABLE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
+"""What notebooks may import while they are graded, besides Python's own library."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ Read = Callable[[Path, str], tuple[bytes, Iterable[str]]]
 """Takes the notebook of a chapter out of a folder, and says what is unusual there."""
 
 
-def of_ones_own(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
+def from_own_folder(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     """The notebook in a learner's own folder: the one of its name or, alone, of another."""
     file, notes = folder / f"{chapter}.ipynb", []
     if not file.is_file():
@@ -66,7 +66,7 @@ def of_ones_own(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     return file.read_bytes(), notes
 
 
-def examine(folder: Path, source: Source, read: Read = of_ones_own) -> list[Finding]:
+def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[Finding]:
     """What there is to say about the notebook in a folder, the worst first."""
     try:
         content, notes = read(folder, source.chapter)
@@ -150,12 +150,12 @@ def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.Call) and _called(node) in ("system", "getoutput"):
             yield LOOK, "Lines that begin with ! start a program; none starts while it is graded."
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            for name in sorted(_imported(node) - THERE - sys.stdlib_module_names):
+            for name in sorted(_imported(node) - IMPORTABLE - sys.stdlib_module_names):
                 yield LOOK, f"`{name}` is not there when it is graded; NumPy and tensorkit are."
 
 
 def never_ends(loop: ast.While) -> bool:
-    """Whether nothing in a loop's body can end it: no way out, and no name of its test touched.
+    """Whether nothing in a loop's body can end it: no exit, and no name of its test touched.
 
     >>> never_ends(ast.parse("while n > 0:\\n    print(n)").body[0])
     True
@@ -166,11 +166,11 @@ def never_ends(loop: ast.While) -> bool:
     if any(isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield) for node in inside):
         return False
     if any(isinstance(node, ast.Call | ast.Attribute) for node in ast.walk(loop.test)):
-        return False  # whatever is called may answer differently one day
+        return False  # a call may return another value later
     tested = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
     if not tested:
         return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    # stored, or what it means is written into or asked for a method
+    # a name is touched if it is assigned, or has an attribute or an entry used
     used = {id(node.value) for node in inside if isinstance(node, ast.Attribute | ast.Subscript)}
     names = (node for node in inside if isinstance(node, ast.Name))
     touched = {name.id for name in names if not isinstance(name.ctx, ast.Load) or id(name) in used}
@@ -217,7 +217,7 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
 
 
 def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
-    """Answers in a cell from which grading does not take them: of a check, of another exercise."""
+    """Answers where grading does not look: in the cell of a check or of another exercise."""
     released = {cell["id"]: cell for cell in source.released["cells"]}
     given = {cell["source"].strip() for cell in released.values()}
     own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
@@ -240,7 +240,7 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
 
 
 def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
-    """Answers that no cell gives the name by which their check finds them."""
+    """Answers whose name, by which the check finds them, no cell defines."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     for answer in filter(matching.is_answer, code):
         stub = source.by_id[answer["id"]]

@@ -1,6 +1,6 @@
 """`course lab`: JupyterLab on the course folder, opened on the learner's first chapter.
 
-What JupyterLab and nbgrader are told beyond the address stands in `jupyter/`.
+The other settings of JupyterLab and nbgrader stand in `jupyter/`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     page = _first_page(root)
     paths.scripts_on_path()
     os.chdir(root)
-    turn = _turn()
+    lock = _start_lock()
     server = _prepared(
         [
             f"--ServerApp.root_dir={root}",
@@ -71,7 +71,7 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     )
 
     def ready() -> None:
-        os.close(turn)
+        os.close(lock)
         address = f"http://127.0.0.1:{server.port}{page}"
         mark = "&" if "?" in page else "?"
         print(f"The course opens at {address}{mark}token={token}", flush=True)
@@ -83,8 +83,8 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     server.start()
 
 
-def _turn() -> int:
-    """A file, by its descriptor, locked until it is closed: two starts at one moment take turns.
+def _start_lock() -> int:
+    """The descriptor of a file that one start at a time can lock, until it closes the file.
 
     Jupyter looks for a free port and takes it later, when its loop runs; another start in between
     would find the same one. Windows has no such locks.

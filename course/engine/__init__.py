@@ -165,7 +165,7 @@ def sin(self):
 # what the chapter gives
 
 
-class Given:
+class TensorBase:
     """What every part may use: conversions, the transpose, sums over stretched dimensions."""
 
     __array_ufunc__ = None  # so that NumPy leaves `array * tensor` to `__rmul__`
@@ -173,7 +173,7 @@ class Given:
     def as_tensor(self, other):
         if other is None:
             raise TypeError("None has no numbers; a `grad` is None until one was set")
-        return other if isinstance(other, Given) else type(self)(other)
+        return other if isinstance(other, TensorBase) else type(self)(other)
 
     @property
     def shape(self):
@@ -227,7 +227,7 @@ class Given:
         return f"Tensor({np.array2string(self.data, separator=', ', prefix='Tensor(')})"
 
 
-class Tensor(Basics, Operations, Writing, Given):
+class Tensor(Basics, Operations, Writing, TensorBase):
     """An array of numbers that remembers how it was made."""
 
     result = result

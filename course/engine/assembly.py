@@ -50,7 +50,7 @@ def _composed(name: str, part: Any) -> type:
     del parts["no_grad"]  # a block, no part of a tensor
     classes = [each for each in parts.values() if isinstance(each, type)]
     methods = {key: each for key, each in parts.items() if not isinstance(each, type)}
-    return type("Tensor", (*classes, engine.Given), methods)
+    return type("Tensor", (*classes, engine.TensorBase), methods)
 
 
 def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[str, Any]:

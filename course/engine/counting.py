@@ -94,17 +94,15 @@ class Counting(Backend):
         """The product of matrices and vectors."""
         return np.matmul(x, y)
 
-    def expect(self, fine: Any, mistake: str) -> None:
+    def device_assert(self, fine: Any, mistake: str) -> None:
         """Raise unless all of `fine` is true."""
         if not np.asarray(fine.view(np.ndarray)).all():
             raise IndexError(mistake)
 
-    def expect_inside(
-        self, places: Any, low: int, high: int, mistake: str, but: int | None = None
-    ) -> None:
-        """Raise unless all integers lie in [low, high) or are `but`."""
+    def device_assert_inside(self, places: Any, low: int, high: int, mistake: str) -> None:
+        """Raise unless all integers lie in [low, high)."""
         at = places.view(np.ndarray)
-        self.expect(((at >= low) & (at < high)) | (at == (low if but is None else but)), mistake)
+        self.device_assert((at >= low) & (at < high), mistake)
 
     def asarray(self, value: Any) -> Any:
         """A result as an array of the device."""

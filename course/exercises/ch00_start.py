@@ -67,6 +67,7 @@ class Celsius(Exercise):
         "forgets the 32": (
             _forgets_the_offset,
             "Nothing is subtracted. 32 °F is 0 °C: take 32 away first.",
+            r"^(?!(?s:.*)-\s*32)",
         ),
         "divides first": (
             _divides_first,

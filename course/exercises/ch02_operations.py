@@ -363,8 +363,8 @@ class Dense(Exercise):
         ),
         "result turned": (
             _transposed_result,
-            "The numbers are right and lie the wrong way round: rows should be samples. Leave out "
-            "the last `.T`.",
+            "The numbers are right and lie the wrong way round: each row should "
+            "be a sample. `.T` turns a matrix.",
         ),
         "bias before the turn": (
             _bias_before_the_turn,

@@ -12,7 +12,7 @@ from typing import Any, no_type_check
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
-from course.notebook.rules import GRADIENT_IN_LOOP, Rule
+from course.notebook.rules import GRADIENT_IN_LOOP, TWO_GRADIENTS, Rule
 from course.notebook.varied import Value, Varied
 
 
@@ -82,7 +82,7 @@ class SecondDerivative(Exercise):
         Rule(
             "let autograd find it",
             "Compute the polynomial with a tensor that requires grad, and ask autograd twice.",
-            needs=("backward", "grad", "hessian"),
+            needs=(TWO_GRADIENTS, "hessian"),
         ),
     )
     hints = (
@@ -714,7 +714,7 @@ class HessianVector(Exercise):
         Rule(
             "one more walk back",
             "Let autograd differentiate twice: first `f(x)`, then the product with `v`.",
-            needs=("backward", "grad"),
+            needs=(TWO_GRADIENTS,),
         ),
     )
     hints = (

@@ -1,10 +1,10 @@
-"""Whether all who know a chapter's points say the same: definitions, notebooks, gradebook.
+"""Whether definitions, notebooks and gradebook have the same points of a chapter.
 
 Points are defined in `course/exercises/`. `course build` writes them into the notebook with the
-answers and the released one; `nbgrader generate_assignment` enters them in the gradebook. Where one
-of these was left out, grades would be wrong in silence: a gradebook's old maximum would cap new
-points. So nobody is graded until all four agree, and no grade is written or exported that was given
-by other points.
+answers and the released one; `nbgrader generate_assignment` enters them in the gradebook. Where a
+step was left out, grades would be wrong in silence: a gradebook's old maximum would cap new points.
+So nobody is graded until all four agree, and no grade is written or exported that was given by
+other points.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from course.shared.errors import CourseError
 from course.shared.words import listed
 
 MOST_NAMED = 5
-"""Cells that differ which are named."""
+"""How many of the cells that differ are named."""
 REFUSED = "Nothing was written, because grades would be wrong. Run:"
 
 
@@ -41,7 +41,7 @@ def in_words(
 
 
 def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
-    """The cells of a notebook that are graded, an answer or a task, in order."""
+    """What nbgrader knows of each cell that is graded, an answer or a task, in order."""
     found: dict[str, str] = {}
     for cell in notebook["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
@@ -87,7 +87,7 @@ def check_notebooks(source: Source) -> None:
 
 
 def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
-    """Which in order, of which type and the check of what the cells are that nbgrader knows."""
+    """The position, the type and the checked exercise of each cell that nbgrader knows."""
     marked = [cell for cell in notebook["cells"] if matching.grade_id(cell) is not None]
     return {
         str(matching.grade_id(cell)): (
@@ -147,8 +147,8 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
 def check_definitions(source: Source) -> None:
     """Raises CourseError if a chapter's checks cannot be trusted.
 
-    That is if more than a tenth of the points hang on what only the learner's own process can see,
-    or if an instructor's plain check could be answered by other names than those of answers.
+    That is if more than a tenth of the points depend on what only the learner's own process sees,
+    or if an instructor's plain check reads names that learners can define besides their answers.
     """
     known = exercise.load(source.chapter)
     points = sum(definition.points for definition in known.values())

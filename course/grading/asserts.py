@@ -1,9 +1,9 @@
 """Grades an instructor's plain cell of asserts on the checker's side.
 
-The cell runs here; the names in it that the learner's answers define stand for those answers over
-there (`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the learner's
-runs. A check that needs any other name of the notebook, or that could run or open what a learner's
-text says, is refused: `Broken`.
+The cell runs in this process. A name in it that an answer defines stands for the answer on the
+learner's side (`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the
+learner's runs here. A check that needs any other name of the notebook is refused (`Broken`), and so
+is one that could run or open what a learner wrote.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
         if not isinstance(problem, Died | TimeLimitThere):
-            caller.session.end()  # perhaps within a message: it cannot be used any more
+            caller.session.end()  # a message may be incomplete: it cannot be used any more
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
     except (KeyboardInterrupt, MachineFault):
         raise
@@ -101,7 +101,7 @@ _NUMBERS = {"abs", "float", "int", "len", "max", "mean", "min", "prod", "round",
 
 
 def _earned(last: ast.stmt | None, value: Any, points: float) -> float:
-    """The points that the last expression says; all of them where it is not about points."""
+    """The points that the last expression gives; all points if it computes no number."""
     if isinstance(value, tk.Tensor | np.ndarray) and math.prod(value.shape) == 1:
         value = value.item()
     if isinstance(value, bool | np.bool_):
@@ -145,9 +145,9 @@ def _names_in(cells: Iterable[Cell]) -> set[str]:
 
 
 def _names(program: ast.Module) -> tuple[set[str], set[str]]:
-    """The names that a program reads as its own or from elsewhere, and those that it binds.
+    """The global names that a program reads, and those that it binds.
 
-    Names that mean the same everywhere are left out.
+    Names of Python and of the libraries are left out.
     """
     top = symtable.symtable(ast.unparse(program), "<check>", "exec")
     read: set[str] = set()

@@ -1,7 +1,7 @@
 """Many submissions: workers beside each other, one writer, no submission lost.
 
-Whatever was written when a run is broken off stays written: the next run takes up the results that
-lie there and grades the rest.
+What a run has written stays when it is broken off: the next run keeps those results and grades the
+rest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
 
 Watch = Callable[[Result, int, int], None]
-"""Called with each result, how many there are by now, and how many there will be."""
+"""Called with each result, the number of results so far, and the number of submissions."""
 
 
 def secret_of(root: Path) -> bytes:
@@ -94,7 +94,7 @@ def folders(root: Path, chapter: str) -> list[Path]:
 
 
 def _is_there(folder: Path) -> bool:
-    """Whether a submission lies here; reading it will name what cannot be looked at."""
+    """Whether this is a folder; True if that cannot be seen, since reading it says why."""
     try:
         return stat.S_ISDIR(folder.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -266,7 +266,7 @@ def grade(
                     and writer.is_applied(earlier)
                 ):
                     sink(earlier)
-                else:  # a run that was broken off: the worker writes its page, too
+                else:  # also a result whose page was not written: the worker makes both again
                     yield job
 
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
@@ -312,7 +312,7 @@ class ResultSink:
 
 @contextlib.contextmanager
 def _as_course_error(what: str) -> Iterator[None]:
-    """A full disk, a gradebook that another program holds: as a sentence that says what to do."""
+    """Turn an error of the disk or of the gradebook into a sentence that says what to do."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

@@ -1,8 +1,8 @@
 """Runs the cells of a notebook in sandboxed processes, and gives the judge one for each check.
 
-A cell that loops is stopped. One that ends its process costs what it defines and no more: it is
-left out, and the cells before it run once more in a new process, three times at most. After that
-each exercise left has a process of its own, in which its own cells run alone.
+A cell that loops is stopped. A cell that ends its process is *dead*: it is left out, and the cells
+before it run again in a new process, three times at most. After that each remaining exercise has a
+process of its own, in which only its own cells run.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class CellRunner:
             yield self._session
 
     def restart(self, position: int) -> None:
-        """A new process with everything up to `position` but what is dead; outputs are known."""
+        """A new process in which the cells up to `position` ran, dead ones left out."""
         if self._session is not None:
             self._session.end()
             self._session = None
@@ -122,7 +122,7 @@ class CellRunner:
     def _run(self, waiting: list[int]) -> None:
         """Run cells until none waits; where one ends the process, the others run in a new one."""
         while waiting and not self.is_alone:
-            if self.is_over:  # these are not to blame for that
+            if self.is_over:  # none of these cells is to blame
                 self._add_trouble(
                     "The time for the whole notebook was over; cells after that did not run."
                 )
@@ -142,7 +142,7 @@ class CellRunner:
         waiting.clear()
 
     def _mark_dead(self, cell: Cell, sentence: str) -> None:
-        """This cell is not run again."""
+        """Note that this cell ended its process: it is not run again."""
         self._dead.add(cell["id"])
         self.note_trouble(cell, sentence)
 
@@ -155,9 +155,9 @@ class CellRunner:
             message: Message = {"do": "files", "files": list(files)}
             try:
                 session.ask(message, list(files.values()), seconds=10.0)
-            except Died as death:  # before anything of the learner's ran
+            except Died as death:  # nothing of the learner's has run
                 raise MachineFault(f"The chapter's data cannot be written: {death}") from None
-        session.deadline = self._deadline  # from here on: nothing of the learner's ran before
+        session.deadline = self._deadline  # only from here on does the learner's code run
         return session
 
     def _alone(self, position: int) -> Session | None:
@@ -169,7 +169,7 @@ class CellRunner:
         return self._replayed([cell for cell in [*setup, *own] if cell["id"] not in self._dead])
 
     def _replayed(self, cells: list[Cell]) -> Session | None:
-        """A session in which these cells ran; None if one of them ended it, which is then dead."""
+        """A session in which these cells ran; None if a cell ended it, and is dead now."""
         session = self._fresh()
         for cell in cells:
             if cell["id"] in self._dead:
@@ -191,15 +191,15 @@ class CellRunner:
         )
 
     def _is_unchanged_show(self, cell: Cell) -> bool:
-        """A picture or demo as it was released: its outputs are known."""
+        """Whether this is a picture or demo as it was released, whose outputs are known."""
         released = self.source.by_id.get(cell["id"])
         shows = "show" in cell["metadata"].get("tags", [])
         return shows and released is not None and released["source"] == cell["source"]
 
     def _mend_setup(self, position: int) -> None:
-        """Where the learner's imports did not run, those that were released come next.
+        """Run the released imports next, if the learner's did not run.
 
-        Every other cell needs them: one slip there would cost all of the chapter.
+        Every other cell needs them: one slip there would cost the whole chapter.
         """
         cell = self.cells[position]
         released = self.source.by_id[cell["id"]]
@@ -209,7 +209,7 @@ class CellRunner:
         why = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
         self.note_trouble(cell, f"It did not run{why}; the imports are those that were released.")
         added = {**released, "id": f"{cell['id']}-released", "outputs": []}
-        self.cells.insert(position + 1, added)  # `checks` comes to it next
+        self.cells.insert(position + 1, added)  # the loop in `checks` takes this cell next
 
     def _ask_to_run(self, session: Session, cells: Sequence[Cell]) -> Iterator[Message]:
         """The replies to running these cells, as they come; what each came to is noted."""
@@ -247,7 +247,7 @@ class CellRunner:
     ) -> None:
         """Add to the history, as IPython in the notebook would have."""
         source = cell["source"]
-        if text is not None and len(text) <= 2 * len(source) + 10_000:  # magics made longer
+        if text is not None and len(text) <= 2 * len(source) + 10_000:  # magics make a cell longer
             source = text
         names = self._answers & set(bound)
         run = history.Run(None, source, cell["id"], error, message[:300], frozenset(names))

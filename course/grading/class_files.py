@@ -28,7 +28,7 @@ from course.shared import files, paths
 from course.shared.errors import CourseError
 
 _FILES = re.compile(r", but '.*'(?=\. )")
-"""What was handed in in place of a notebook: names of files, in which learners write their own."""
+"""The names of files that were handed in instead of a notebook: learners put their own in them."""
 
 
 def write(

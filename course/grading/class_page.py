@@ -26,8 +26,8 @@ from course.notebook.report import prose
 from course.shared.words import listed
 
 FEW, MANY = 5, 40
-"""Ways to be wrong, and learners in a list, of one exercise; rows of a table of learners. The table
-learners.csv holds all learners."""
+"""How many ways to be wrong, and learners in a list, are shown of one exercise; the rows of a table
+of learners. The file learners.csv holds all learners."""
 FIRST = 10
 """Learners who need help that are shown at once."""
 WIDE, NARROW = 760, 380
@@ -81,7 +81,7 @@ def _template() -> Any:
 
 
 def groups_of(pairs: Iterable[Pair]) -> list[tuple[str, list[str], float]]:
-    """Exercise, who is alike, the greatest likeness; whoever is like one is like the others."""
+    """Groups of pairs that share a learner: exercise, learners, the greatest likeness."""
     found: list[tuple[str, set[str], float]] = []
     for pair in pairs:
         near = [g for g in found if g[0] == pair.exercise and g[1] & {pair.one, pair.other}]

@@ -23,23 +23,23 @@ Output = dict[str, Any]
 _SCHEMES = {"http", "https", "mailto", "data"}
 _PICTURE = re.compile(r"data:image/(png|jpeg|gif|svg\+xml);base64,[A-Za-z0-9+/=\s]*")
 _ELSEWHERE = re.compile(r"https?://|mailto:|#", re.IGNORECASE)
-"""Where links lead. Others may lead to a file that was handed in: Formgrader's server shows it as a
-page of its own, scripts included."""
+"""The addresses that a link may have. Any other may be of a file that was handed in: Formgrader's
+server shows that as a page of its own, scripts included."""
 _SPACES = re.compile(r"[ \t]{100,}")
 _HARMLESS = re.compile(r"[^<\[&]*")
 """Markdown without these signs has no HTML, no link, no picture."""
 _PASTED = re.compile(r"!\[([^\]\n]{0,200})\]\(attachment:[^)\n]{0,500}\)")
-"""A picture that was pasted: it lies beside the cell, of which intake keeps the text alone."""
+"""A picture that was pasted: it is an attachment of the cell, which intake does not keep."""
 MOST_HTML, MOST_LEFT = 1 << 20, 2000
-"""Characters of one text that are looked through; of one that is not, those that are shown."""
+"""Characters of one text that are cleaned; those that are shown of a text with too many tags."""
 
 
 @dataclass
 class Room:
-    """How much of one notebook may still be rendered; what is more stands there as text, or not."""
+    """How much of one notebook may still be rendered; the rest is shown as text or left out."""
 
     tags: int = 20_000
-    """Which are looked through."""
+    """HTML tags that are cleaned."""
     markdown: int = 60_000
     """Characters that are rendered; both take seconds where a text is made to."""
     page: int = 2_000_000
@@ -47,7 +47,7 @@ class Room:
     code: int = 60_000
     """Characters of a learner's code, each of which may become twenty of colour."""
     seconds: float = 1.0
-    """For all markdown: some texts cost a renderer the square of their length."""
+    """For all markdown: some texts take a renderer quadratic time."""
 
 
 def cut_code(source: str, room: Room) -> str:
@@ -97,7 +97,7 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
 
     room = room or Room()
     room.markdown -= len(source)
-    source = _SPACES.sub(" " * 100, source)  # a row of them costs its square to render
+    source = _SPACES.sub(" " * 100, source)  # rendering takes quadratic time in them
     found: list[str] = []
     begun = time.monotonic()
     try:
@@ -108,7 +108,7 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
         pass
     room.seconds -= time.monotonic() - begun
     if found and _HARMLESS.fullmatch(source):
-        return source  # whoever renders it again needs no longer
+        return source  # rendering it again takes no longer
     rendered = clean_html(found[0], room).strip() if found else _as_text(source)
     # on one line: a blank line would end the block, and what follows be read as markdown
     lines = "&#10;".join(line.rstrip() for line in re.split(r"\n+", rendered))

@@ -1,4 +1,4 @@
-"""What exists in a sandbox: of this course some files, Python, and the libraries of learners."""
+"""What exists in a sandbox: some files of this course, Python, and the learners' libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COURSE_FILES = (
     "notebook/state.py",
     "notebook/history.py",
     "notebook/tracebacks.py",
-    "engine/*.py",  # chapters 10 and 11: what their learners' parts stand among
+    "engine/*.py",  # learners' parts of chapters 10 and 11 run among these
     "sandbox/*.py",
 )
 """What of `course` exists in the sandbox, beside `sandboxed.py` as its `__init__`."""
@@ -80,7 +80,7 @@ def _distributions() -> list[Path]:
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            continue  # needed elsewhere, or under another Python
+            continue  # a requirement of another platform or Python
         tops = {Path(file.parts[0]) for file in distribution.files or ()}
         found += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
         needed = [text for text in distribution.requires or () if "extra ==" not in text]

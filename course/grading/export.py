@@ -109,7 +109,7 @@ class PlatformExport(ExportPlugin):
     """Columns that say who somebody is; a file of identities may give each of them."""
 
     def export(self, gradebook: Gradebook) -> None:
-        """Write the file. Raises CourseError if a row would not be what it says."""
+        """Write the file. Raises CourseError if a grade is missing or a value is unsafe."""
         if len(self.assignment) != 1:
             raise CourseError("Export one chapter at a time: its rows are those of persons.")
         chapter = str(self.assignment[0])
@@ -292,7 +292,7 @@ def export(
     column: str = "",
     config: Any,
 ) -> list[str]:
-    """Write the grades of a chapter; whose hand-grading is not done, for whom they may grow.
+    """Write the grades of a chapter; the learners whose grading by hand is not done yet.
 
     platform: one of `PLATFORMS`. config: nbgrader's. Raises CourseError where nothing is written.
     """

@@ -33,8 +33,8 @@ _TEMPLATES = Path(__file__).with_name("templates")
 MOST = 2000
 """Characters of one formula."""
 LONGEST, _LEFT = 2.0, "seconds for formulas"
-"""Seconds for the formulas of one notebook, each of its texts a twentieth at least; where
-nbconvert's resources note what is left of them."""
+"""Seconds for the formulas of one notebook, of which each text has at least a twentieth; the key in
+nbconvert's resources for the seconds that are left."""
 
 _FORMULA = re.compile(
     r"(?P<code>```.*?```|~~~.*?~~~|`[^`\n]*`|<(?P<tag>pre|code)\b.*?</(?P=tag)>|\\\$"
@@ -57,7 +57,7 @@ class FeedbackPage(HTMLExporter):
 
     @property
     def default_config(self) -> Config:
-        """nbgrader gives every page of HTML its own template; this name is more particular."""
+        """nbgrader sets a template for all HTML; one for this very class is preferred."""
         config = Config()
         config.FeedbackPage.template_name = "offline"
         config.FeedbackPage.extra_template_basedirs = [str(_TEMPLATES)]
@@ -71,7 +71,7 @@ class Heading(Preprocessor):
     enabled = Bool(True).tag(config=True)
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The notebook, with titles, signs and places among nbgrader's marks."""
+        """The notebook, with titles, signs and targets of links in nbgrader's metadata."""
         names = resources["nbgrader"]
         chapter, learner = names["assignment"], names["student"]
         known = exercise.load(chapter)

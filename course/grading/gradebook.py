@@ -58,7 +58,7 @@ class ChapterEntries:
         }
         """The points of the cells that are graded by running them."""
         self.tasks = frozenset(cell.name for cell in notebook.task_cells)
-        """Those of which a person reads what learners made elsewhere in the notebook."""
+        """Cells that describe a task, whose work stands elsewhere in the notebook."""
         graded = [*notebook.grade_cells, *notebook.task_cells]
         known = {cell.name: (cell.max_score, cell.cell_type) for cell in graded}
         self.cells = {
@@ -69,11 +69,11 @@ class ChapterEntries:
         }
         """What each cell is: an answer, worth points, both, or a task."""
         self.graded = {cell.id: cell.name for cell in graded}
-        """The cells that have points, by their ids here."""
+        """The names of the cells that have points, by their ids in the gradebook."""
         self.commented = {
             cell.id: cell.name for cell in (*notebook.solution_cells, *notebook.task_cells)
         }
-        """The cells that a person may say something about, by their ids here."""
+        """The names of the cells that may have a comment, by their ids in the gradebook."""
         self._book.db.commit()
 
     def close(self) -> None:
@@ -138,12 +138,12 @@ class ChapterEntries:
             database.rollback()
             raise
         finally:
-            database.expunge_all()  # a class has thousands
+            database.expunge_all()  # otherwise thousands of objects stay in memory
 
     def extend(self, learner: str, days: float) -> None:
-        """Give a learner so many days more, from the due date on; another extension gives way.
+        """Extend a learner's due date by some days; this replaces an earlier extension.
 
-        What was graded already loses its penalty, or gets it back. Raises CourseError where there
+        The penalty of what is graded already is computed again. Raises CourseError where there
         is no due date, or where the gradebook does not know the learner.
         """
         if self._due is None:
@@ -210,7 +210,7 @@ def roster(root: Path, config: Config) -> list[str]:
     url = _url(root, config)
     file = url.removeprefix("sqlite:///")
     if file != url and not Path(file).is_file():
-        return []  # to ask would make one
+        return []  # opening it would make one
     with opened(root, config) as book:
         return sorted(book.db.execute(select(Student.id)).scalars())
 

@@ -72,14 +72,14 @@ def collect(
 ) -> list[str]:
     """Copy the regular files of a folder that its learner can change meanwhile.
 
-    to: a folder that is made. ignored: those of some names that are not wanted. owners: the users
-    to whom the folder and its files may belong; None for any. What is left out is named in the
-    list: links, devices, what is too large, too deep, of somebody else or cannot be read.
+    to: a folder that is made. ignored: as `shutil.ignore_patterns` gives it. owners: the users to
+    whom the folder and its files may belong; None for any. The list names what is left out: links,
+    devices, what is too large, too deep, of somebody else or cannot be read.
 
     Raises Refused if the folder belongs to somebody else.
     """
     left_out: list[str] = []
-    files, room = MOST_FILES - 1, MOST_COLLECTED  # beside them lies the time
+    files, room = MOST_FILES - 1, MOST_COLLECTED  # one more file holds the time
 
     def copy(opened: Folder, to: Path, depth: int) -> None:
         nonlocal files, room
@@ -112,11 +112,11 @@ def collect(
 
 
 MOST_NAMED = 20
-"""Files that were left out which are named."""
+"""How many of the files that were left out are named."""
 
 
 def owners_of(folder: Path) -> set[int]:
-    """The numbers of the users to whom a folder and its entries belong, as far as they are read."""
+    """The numbers of the users who own a folder and its entries; none if it cannot be read."""
     with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
         names = [".", *(entry.name for entry in _entries(opened))]
         return {_status(opened, name).st_uid for name in names}

@@ -45,7 +45,7 @@ def seed_of(secret: bytes, submission: Submission) -> str:
 def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Result:
     """The result of one submission; never raises for what a learner handed in.
 
-    Where this machine is to blame that it cannot be graded its status is "ungraded".
+    Its status is "ungraded" where this machine is to blame.
     """
     begun = time.perf_counter()
     busy_before, stopped_before = _busy(warm), warm.time_limits
@@ -60,7 +60,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     try:
         graded = tuple(judge.graded())
     except (MachineFault, OSError) as fault:
-        warm.stop()  # what is wrong with it may be gone when it is started again
+        warm.stop()  # started again, it may work
         return ungraded(source, submission, seed, str(fault))
     is_cut_short = warm.time_limits > stopped_before or runner.troubles
     stalled = time.perf_counter() - begun - (_busy(warm) - busy_before)
@@ -128,7 +128,7 @@ def _without_points(source: Source) -> list[Graded]:
 
 
 def _no_points(cell: Cell, definition: Exercise | None, status: str, text: str) -> Report:
-    """The report of a check that did not come to an end, or to a beginning."""
+    """The report of a check that did not run, or not to its end."""
     name = str(matching.grade_id(cell))
     id, title = (definition.id, definition.title) if definition else (name, name)
     return Report(id, title, status, _points(cell), message=text)
@@ -166,8 +166,8 @@ class Judge:
         names = self._overwritten() if not death and report.earned < report.possible else []
         if was_alone or not (death or names):
             return report
-        # once more without the other cells: one of them may have left running what ended the
-        # process; what was earned before stands, because alone it may lack a cell that it needs
+        # Once more with the exercise's own cells alone: another cell may have started what ended
+        # the process. The better report counts, because the exercise may need another cell.
         runs = runner.runs
         again = self._checked(position, cell, definition, alone=True)
         is_better = again is not None and again[1] is None and _worth(again[0]) > _worth(report)
@@ -205,7 +205,7 @@ class Judge:
             try:
                 return check_exercise(session, definition, self.runner.runs, self.seed, seconds)
             except OSError:
-                raise  # of this process: what an answer raises does not come so far
+                raise  # an error of this process: those of an answer are caught before
             except Exception as problem:  # as in the notebook; the other exercises are checked
                 text = f"The answer could not be checked ({type(problem).__name__})."
                 session.end()

@@ -33,7 +33,7 @@ TOLERANCE = timedelta(minutes=5)
 
 
 class GradedNotebook(NotebookExporter):
-    """Grades a submission where nbgrader reads it; what it goes on with is graded already."""
+    """Grades a submission when nbgrader reads it, and gives nbgrader the graded notebook."""
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **more: Any
@@ -105,7 +105,7 @@ class Collect(ExchangeCollect):
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         name = Path(path).name
-        moment = _noted(name) or datetime.fromtimestamp(0, UTC)  # nbgrader stops at what is none
+        moment = _noted(name) or datetime.fromtimestamp(0, UTC)  # nbgrader needs one
         timestamp = moment.replace(tzinfo=None)
         return {"username": name.rsplit("+", 3)[0], "filename": name, "timestamp": timestamp}
 
@@ -162,7 +162,7 @@ class Collect(ExchangeCollect):
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):
-    """nbgrader's, which loses the page of a renamed notebook."""
+    """nbgrader's release of feedback, which by itself loses the page of a renamed notebook."""
 
     def copy_files(self) -> None:
         """Release the pages, each also under the name by which its learner looks for it."""

@@ -2,8 +2,8 @@
 
 An `Answer` is called like the function that it stands for. Its arguments cross as copies; what the
 other side writes into them is written here too, and a result that shares their memory is rebuilt on
-that memory. Other objects stay there: a `Handle` has methods and attributes, can be iterated,
-entered, indexed, and has no truth, no order, no arithmetic.
+that memory. Other objects stay on the learner's side: a `Handle` has their methods and
+attributes, can be iterated, entered and indexed, and has no truth value, no order, no arithmetic.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Caller:
     session: Session
     without: tuple[str, ...] = ()
     probes: bool = False
-    """Whether claims about shared memory are tried out: where an exercise looks at it."""
+    """Whether claims about shared memory are tried out, for exercises about shared memory."""
     budget: Budget = field(default_factory=lambda: Budget(5.0))
     outcome: Outcome = field(default_factory=Outcome)
-    """Where it is noted what the calls of a case printed, warned of and left changed."""
+    """Notes what the calls of a case printed, warned of and left changed."""
     received: int = 0
     """Bytes of memory that came with replies, and of the arrays that look at it."""
     _functions: list[Any] = field(default_factory=list)
@@ -144,11 +144,11 @@ class Caller:
         objects = encoder.objects
         inputs = [(objects[n], handle) for n, handle in reply["inputs"]]
         decoder = Decoder(blocks, lambda coded: self._remote_object(coded, inputs), objects)
-        # in the order in which they were packed: numbers are given along the way
+        # in the order in which they were encoded, as their numbers are
         value = decoder.decode(reply["value"]) if reply["ended"] == "returned" else None
         for argument, state in zip(objects, reply["state"], strict=True):
             _apply_changes(argument, state, decoder)
-        self.received += decoder.shown  # it is kept until all cases are looked at
+        self.received += decoder.shown  # the value is kept until all cases are compared
         return value, _rebuilt(reply["error"]) if reply["ended"] == "raised" else None
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
@@ -222,8 +222,8 @@ class Handle(Opaque):
     caller: Caller
     number: int
 
-    def goes_back_as(self) -> int:
-        """Its number, for the other side, which knows what it means."""
+    def number_there(self) -> int:
+        """The number by which the learner's side knows this object."""
         return self.number
 
     def __getattr__(self, name: str) -> Any:
@@ -277,7 +277,7 @@ class Answer(Handle):
         return self.caller.call(self.number, *args, **options)
 
     def tried(self, *args: Any) -> Any:
-        """What a program comes to in which the answer is a part of the engine of chapter 10."""
+        """The outcome of a program with the answer as a part of the engine of chapter 10."""
         return self.caller.call("tried", self, *args)
 
 
@@ -309,9 +309,9 @@ def run_case(
         raise
     except BaseException as error:
         if isinstance(error, OSError) and not hasattr(error, "_words"):
-            raise  # of this process: no answer has raised that
+            raise  # an error of this process, not of the answer
         outcome.ended, outcome.error = "raised", error
-        # without words of its own it was raised by what the definition does with the answer's
+        # an error without `_words` was raised by the definition, which used what came back
         outcome.message, outcome.where = words_of(error)
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
@@ -370,18 +370,18 @@ def _numbers(value: Any) -> Any:
 
 
 def _rebuilt(coded: Message) -> BaseException:
-    """The exception that was raised: of its own class if both sides know that, else of its name."""
+    """The exception that was raised, of its class if both sides know it, else of a new one."""
     name, module = _sound_text(coded, "type"), _sound_text(coded, "module")
     text = _sound_text(coded, "text").strip()
-    homes = {"builtins": builtins, "tensorkit.errors": tk_errors}
-    kind: Any = vars(homes[module]).get(name) if module in homes else None
+    modules = {"builtins": builtins, "tensorkit.errors": tk_errors}
+    kind: Any = vars(modules[module]).get(name) if module in modules else None
     if module == "course":
         kind = NotAllowed
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
         kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
     if kind is KeyboardInterrupt:
         kind = Exception
-    if issubclass(kind, BaseExceptionGroup):  # made of others, which stayed over there
+    if issubclass(kind, BaseExceptionGroup):  # its exceptions stayed on the other side
         kind = type(name, (Exception,), {})
     error: BaseException = kind.__new__(kind, text)
     error.__dict__["_words"] = compare.first_and_rest(text), _sound_text(coded, "where")

@@ -22,7 +22,7 @@ _ASK = {
         "an AppArmor profile that allows `userns` to this Python",
     ),
 }
-"""Switches that refuse namespaces: the value that does, and what to ask for."""
+"""Settings of the kernel: the value that refuses namespaces, and what to ask for."""
 
 NO_SANDBOX = "Nothing is graded on this machine, until one of these works."
 
@@ -104,7 +104,7 @@ def _course(root: Path) -> Iterator[str]:
 
 
 def _is_open(folder: Path) -> bool:
-    """Whether every user of this machine gets into a folder: one that is closed above suffices."""
+    """Whether every user of this machine may enter a folder and all folders above it."""
     return all(path.stat().st_mode & 0o001 for path in (folder, *folder.absolute().parents))
 
 

@@ -45,7 +45,7 @@ class Died(Exception):
 class MachineFault(BaseException):
     """This machine, not the learner, is why a submission cannot be graded; the text says what.
 
-    No `except Exception` on the way takes it for what an answer did.
+    It is a BaseException, so that no `except Exception` takes it for an error of an answer.
     """
 
 
@@ -65,7 +65,7 @@ class Warm:
         self.folder.chmod(0o755)
         self._number = number
         self.waited = 0.0
-        """Seconds in which its processes let wait, and those of their beginning and their end."""
+        """Seconds spent waiting for its processes, and on starting and ending them."""
         self.time_limits = 0
         """Answers that were stopped because their time was up."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -74,7 +74,7 @@ class Warm:
         try:
             self.start()
         except BaseException:
-            self.close()  # what it wrote may be why there is no room
+            self.close()  # its folder may have filled the disk
             raise
         return self
 
@@ -119,7 +119,7 @@ class Warm:
             )
         learners_end.close()
         self._control = own_end
-        view = profiles.View(
+        sandbox = profiles.Sandbox(
             self.profile,
             readable=(*environment.readable(), str(stage)),
             path=(str(stage), *environment.import_path()),
@@ -129,7 +129,7 @@ class Warm:
         )
         own_end.settimeout(START_SECONDS)
         try:
-            own_end.send(json.dumps(asdict(view)).encode())
+            own_end.send(json.dumps(asdict(sandbox)).encode())
             if own_end.recv(100) == b"ready":
                 self.waited += time.monotonic() - begun
                 return
@@ -242,7 +242,10 @@ class Session:
         self._ended_for_memory = ended_for_memory()
 
     def greet(self) -> None:
-        """Hear who is there, before anything of the learner's runs. Raises MachineFault."""
+        """Receive the process's `hello`, before anything of the learner's runs.
+
+        Raises MachineFault for a wrong one.
+        """
         assert self._wire is not None
         hello: Message = {}
         with contextlib.suppress(Closed, WireError, TimeoutError):
@@ -267,9 +270,9 @@ class Session:
         seconds: float,
         called_back: CalledBack | None = None,
     ) -> Iterator[Reply]:
-        """So many replies to a request, as they come.
+        """The replies to a request, `count` of them, as they come.
 
-        seconds: what each is given. called_back: answers what the other side asks meanwhile.
+        seconds: the time for each. called_back: answers requests of the other side meanwhile.
         Raises Died if there is no reply; WireError if there is one of another kind.
         """
         if self._wire is None:
@@ -296,7 +299,7 @@ class Session:
         except (Closed, WireError):
             is_gone = self.warm.is_gone
             self.end()
-            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can do that
+            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
@@ -322,14 +325,14 @@ class Session:
         self.warm.waited += self._wire.waited
         os.close(self._wire.descriptor)
         self._wire = None
-        with contextlib.suppress(OSError):  # it is gone
+        with contextlib.suppress(OSError):  # the process is gone
             signal.pidfd_send_signal(self._process, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._process, select.POLLIN)
         poll.poll(START_SECONDS * 1000)
         os.close(self._process)
         remove(self.home)
-        self.warm.waited += time.monotonic() - begun  # for a disk: no learner's time goes on
+        self.warm.waited += time.monotonic() - begun  # waited for the disk
 
 
 ENDED = "It ended its own process, or crashed (as a recursion without end does)."
@@ -358,7 +361,7 @@ def _size(folder: Path) -> int:
                 else:
                     total += entry.stat(follow_symlinks=False).st_size
         except FileNotFoundError:
-            continue  # it is at work in there
+            continue  # the learner has removed it
         except OSError:  # a path that is too long, a folder that is closed
             return 1 << 62
         if number > MOST_FILES:
@@ -369,7 +372,7 @@ def _size(folder: Path) -> int:
 def _size_without_names(pid: int) -> int:
     """Bytes in the files that a process has open and has removed from their folders."""
     total = 0
-    with contextlib.suppress(OSError):  # it is gone, or of another user
+    with contextlib.suppress(OSError):  # the process is gone, or of another user
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 found = entry.stat()

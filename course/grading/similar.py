@@ -3,15 +3,15 @@
 The measure: an answer's program becomes a row of tokens without comments, layout and docstrings.
 Every name that the answer itself binds becomes the same sign, so that renaming changes nothing. Its
 *shingles* are the runs of `LENGTH` tokens. Code that belongs to the exercise (`given_code`) says
-nothing, and its shingles are left out. So are those that many others have: many learners think of
-them by themselves. Who has a *near* answer does not count among these others, because the many
-copies of one unusual answer do not make that answer usual. Of the shingles that are left, the rare
-ones, the share that two answers have in common is their likeness.
+nothing, and its shingles are left out. So are those that many others have, because many
+learners think of them by themselves. Learners with a *near* answer do not count among these others:
+many copies of one unusual answer do not make that answer usual. The shingles that are left are
+*rare*. The likeness of two answers is the share of their rare shingles that both have.
 
 Two learners who never met write the same short program, such as two loops and a sum. So an answer
-with few rare shingles is like another only if the names are equal too, and with very few like none.
-`LEAST` and `ALIKE` were chosen so that no two of the right answers in `tests/course/answers/` are a
-pair: beginners typed those independently.
+with few rare shingles is like another only if the names are equal too; with very few it is like
+none. `LEAST` and `ALIKE` were chosen so that no two of the right answers in `tests/course/answers/`
+are a pair: beginners typed those independently.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST = 20_000
 
 Shingle = tuple[str, ...]
 Answer = frozenset[Shingle]
-"""An answer as what is compared: its shingles without those that say nothing."""
+"""What is compared of an answer: its shingles without those of the exercise's own code."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def pairs(
     Of the learners with the same shingles each makes a pair with the first. Answers with half as
     many rare shingles as others need make a pair where their names are equal too.
 
-    given: the shingles that say nothing, of `given_code`.
+    given: the shingles of `given_code`, which are left out.
     """
     learners: dict[Answer, list[str]] = defaultdict(list)
     for who, text in answers.items():
@@ -224,7 +224,7 @@ def from_library(
 ) -> Iterator[Pair]:
     """The answers that are largely a function of the library.
 
-    given: the shingles that say nothing, of `given_code`.
+    given: the shingles of `given_code`, which are left out.
     """
     for who, text in answers.items():
         unusual = shingles(text) - given

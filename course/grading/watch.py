@@ -1,4 +1,4 @@
-"""`course watch`: who is where while a class works, from what checks have noted (`notebook.live`).
+"""`course watch`: how far a class is while it works, as its checks note it (`notebook.live`).
 
 Learners write in that folder, so nothing in it is trusted: a file counts only if it is a regular
 one of the user whom its name names (or of whoever watches, where all have one user); its end alone

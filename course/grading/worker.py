@@ -28,17 +28,17 @@ from course.shared.errors import CourseError
 
 
 def main() -> None:
-    """Until the other side hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who pressed it means the batch, which ends this
+    """Grade submissions until the batch closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the batch, which ends this
     connection = Connection(os.dup(0))
     try:
         source, profile, limits, number, core = connection.recv()
         if core is not None:
             _pin_to_core(core)
         with Warm(profile, limits, number=number) as warm:
-            _, most = resource.getrlimit(resource.RLIMIT_DATA)  # `settle` takes it back
+            _, most = resource.getrlimit(resource.RLIMIT_DATA)  # warm processes raise their own
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))
-            gc.freeze()  # nothing of what was imported is looked through again
+            gc.freeze()  # the collector leaves out what was imported
             while True:
                 submission, seed = connection.recv()
                 result = _graded(warm, source, submission, seed)
@@ -57,7 +57,7 @@ def _graded(warm: Warm, source: Source, submission: Submission, seed: str) -> Re
     try:
         return judge.grade(warm, source, submission, seed)
     except MemoryError:
-        warm.stop()  # it may stand within a message
+        warm.stop()  # the error may have come within a message
         sentence = "Reading it takes more memory than a submission has."
         return judge.refused(source, submission, seed, sentence)
 

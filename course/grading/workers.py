@@ -85,7 +85,7 @@ def _graded(pool: Sequence[Worker], jobs: Iterator[Job]) -> Generator[Result]:
                 worker.take(job)
         if not any(worker.job for worker in pool):
             break
-        yield from done  # while they are written, the next ones are on their way
+        yield from done  # these are written while the next ones are graded
         done = list(_finished(pool, again))
     yield from done
 
@@ -108,14 +108,14 @@ def _finished(pool: Sequence[Worker], again: deque[Job]) -> Iterator[Result]:
 
 @dataclass(eq=False)
 class Worker:
-    """One worker, as the batch sees it; its program is started when there is something to do."""
+    """One worker, as the batch sees it; its program is started with its first job."""
 
     number: int
     source: Source
     profile: str
     limits: Limits
     core: int | None = None
-    """Which core is its own; None if it shares all of them."""
+    """The core on which it runs; None for all of them."""
     job: Job | None = None
     ended_for_memory: int = 0
     """Processes that the kernel had ended for lack of memory when it was given its job."""
@@ -125,7 +125,7 @@ class Worker:
     _until: float = 0.0
 
     def fileno(self) -> int:
-        """What becomes readable when the worker has something to say."""
+        """The descriptor that becomes readable when the worker has a result."""
         assert self._connection is not None
         return self._connection.fileno()
 

@@ -4,7 +4,7 @@ For each result, in this order, so that a run that is broken off is finished by 
 
     course/autograded/LEARNER/CHAPTER/       the notebook that Formgrader and feedback show
     the gradebook                            one transaction
-    course/graded/LEARNER/CHAPTER.json       the result: where it stands, all of it is done
+    course/graded/LEARNER/CHAPTER.json       the result: where this exists, all is written
 
 Each step gives the same when it is done twice. What people entered by hand is kept.
 """
@@ -89,7 +89,7 @@ class Writer:
         graded, commented = entries.graded.values(), entries.commented.values()
         unchanged = {name for name in entries.cells if self._is_unchanged(cells.get(name))}
         unchanged -= entries.tasks & cells.keys()  # a task's own text is never changed
-        # what nobody checks is read by a person, unless nothing was written
+        # a cell without a check is graded by a person, unless nothing was written in it
         scores = {name: points.get(name, 0.0 if name in unchanged else None) for name in graded}
         silent = unchanged if result.status == "graded" else set()
         comments = {name: "No response." if name in silent else None for name in commented}
@@ -108,7 +108,7 @@ def write_page(root: Path, source: Source, result: Result) -> str:
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
     (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
-    # both travel with the feedback: without them `release_feedback` stops, for everybody
+    # without both of these `release_feedback` stops for everybody
     (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
     handed = root / "course" / "submitted" / result.learner / result.chapter
     secret = intake.exchange_secret(handed) or secrets.token_hex(16)
@@ -123,7 +123,7 @@ def write_page(root: Path, source: Source, result: Result) -> str:
 
 
 def _locked(folder: Path) -> int:
-    """An open file that one process at a time can have; it is given back when that ends."""
+    """The descriptor of a file that one process at a time can lock, until it ends."""
     folder.mkdir(parents=True, exist_ok=True)
     opened = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -29,7 +29,7 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
-    "course.authoring.release.TakeInCells",  # its place is nbgrader's SaveCells'
+    "course.authoring.release.SaveChapterCells",  # in the place of nbgrader's SaveCells
     "nbgrader.preprocessors.ClearHiddenTests",
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbgrader.preprocessors.ComputeChecksums",

@@ -23,7 +23,7 @@ from course.notebook.exercise import Exercise, load
 from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
 
 MOST_READ = 20
-"""Runs that are read for the name that an answer has now; a learner decides how long they are."""
+"""Runs that are searched for the answer's new name: a bound, because they may be long."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Answer:
     state: str
     value: Any = None
     sentence: str = ""
-    """Why there is nothing to check; empty if there is."""
+    """Why there is nothing to check; empty if there is something."""
     note: str = ""
     """What a learner should know although the answer was checked."""
     source: str | None = None
     mistake: str = ""
-    """Which exception kept it from running; empty if none did."""
+    """The exception that kept the answer from running; empty if none did."""
 
 
 def find(
@@ -163,6 +163,11 @@ def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) 
             f"Your cell defines `{renamed}`; this exercise is called `{name}`. "
             f"Give it back its name and run the cell again."
         )
+    if about and about[-1].error is None and name not in _made(about[-1]):
+        return (
+            f"Your cell ran and makes no `{name}`. `course reset {exercise.chapter} {exercise.id}` "
+            f"in a terminal brings the released cell back."
+        )
     if about and about[-1].error is None:
         return (
             f"`{name}` was defined in {about[-1].place or 'a cell'} and is gone now (`del`?). "
@@ -173,6 +178,11 @@ def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) 
         f"If the cell was deleted, `course reset {exercise.chapter} {exercise.id}` in a terminal "
         f"brings it back."
     )
+
+
+def _made(run: Run) -> set[str]:
+    """The names that a cell made, those that it has deleted again too."""
+    return {*run.bound, *run.defines()}
 
 
 def _renamed_now(exercise: Exercise, last: Run) -> str:

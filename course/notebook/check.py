@@ -118,7 +118,7 @@ def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
     return bool(passed) and passed <= fixed and len(fixed) < len(tried)
 
 
-@lru_cache(maxsize=256)  # of a class in which everybody has other numbers
+@lru_cache(maxsize=256)  # in a class each learner may have other numbers
 def fixed_cases(exercise: Exercise) -> frozenset[str]:
     """The labels of the cases that count and have the same arguments in every draw."""
     first, *others = [_cases(exercise, seed) for seed in range(6)]
@@ -203,7 +203,7 @@ def trials(
 
     right: what the reference does, where that is known already.
     """
-    # drawn once more for each: the answer may change what it is given, and so may the reference
+    # three draws: the answer and the reference may both change their arguments
     right = right or right_outcomes(exercise, seed)
     given, untouched = _drawn(exercise, seed), _drawn(exercise, seed)
     for one, same, outcome in zip(given, untouched, right, strict=True):
@@ -229,10 +229,9 @@ def _draw(exercise: Exercise, seed: object) -> Draw:
 
 @lru_cache(maxsize=256)
 def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
-    """A seed made of this one that draws none of the notebook's numbers again by chance.
+    """A seed, made of this one, whose draw repeats no case of the notebook by chance.
 
-    With them an honest answer could lose points to the draw: what has the notebook's numbers does
-    not count alone.
+    A case with the notebook's numbers does not count alone, so a right answer could lose points.
     """
     others = (f"{seed} {again}" for again in range(1, 100))
     return next(
@@ -247,19 +246,20 @@ def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     counting = [case for case in _cases(exercise, seed) if case.weight]
     drawn = [case.args for case in counting if case.label not in fixed]
     return any(
-        outline == _outline(one) and compare.difference(one, own) is None
-        for outline, own in _in_the_notebook(exercise)
+        key == _key(one) and compare.difference(one, own) is None
+        for key, own in _in_the_notebook(exercise)
         for one in drawn
     )
 
 
-@lru_cache(maxsize=256)  # of a class in which everybody has other numbers
+@lru_cache(maxsize=256)  # in a class each learner may have other numbers
 def _in_the_notebook(exercise: Exercise) -> list[tuple[list[object], tuple[Any, ...]]]:
-    """The arguments that the notebook shows, and what tells most others from them at once."""
-    return [(_outline(case.args), case.args) for case in _cases(exercise, SEED)]
+    """The arguments that the notebook shows, each with its key."""
+    return [(_key(case.args), case.args) for case in _cases(exercise, SEED)]
 
 
-def _outline(args: tuple[Any, ...]) -> list[object]:
+def _key(args: tuple[Any, ...]) -> list[object]:
+    """What is compared first, because it is quick: numbers, texts, shapes, types."""
     return [
         argument
         if isinstance(argument, int | float | str)
@@ -272,7 +272,7 @@ def _right(exercise: Exercise, case: Case) -> Outcome:
     try:
         return Outcome(value=exercise.expected(*case.args))
     except Exception as error:
-        if not case.raises:  # not what was meant: the library itself is broken, or the exercise
+        if not case.raises:  # the library is broken, or the exercise
             raise
         return Outcome("raised", error=error)
 
@@ -358,6 +358,8 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
         int: "a number, without quotes",
         list: "a list in brackets, such as `[2, 3]`, without quotes",
     }
+    if type(predicted) is float and type(right) is int and predicted == right:
+        return f"This prediction is a float; write a whole number: `{right}`."
     kinds = {float: int, tuple: list, tk.Size: list}
     mine, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
     if mine is asked or asked not in written:

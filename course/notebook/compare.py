@@ -139,7 +139,7 @@ _FILE = re.compile(r"(?<!\S)\S+\.py, ")
 
 def text_of(error: object) -> tuple[str, str]:
     """The first line of an exception's message and what follows it, whatever its `__str__` does."""
-    # a cell's file is nobody's; looked for word by word, which a long one cannot slow down
+    # without the temporary file of a cell; the pattern finds single words, in linear time
     text = _FILE.sub(
         lambda match: "" if "ipykernel_" in match[0] else match[0], str_of(error)[:5000]
     )

@@ -3,7 +3,7 @@
 A definition is a subclass of `Exercise` (or `Prediction`) under the decorator `@exercise`. From
 it come the cells of the notebook, the check and its points, the diagnosis, the hints, the worked
 solution and the tests of the grader. How an answer is run is in `runner`, how it is judged in
-`check`; the definitions themselves stand in `exercises/`, a module a chapter.
+`check`; the definitions themselves stand in `exercises/`, a module or a folder a chapter.
 
 Data in words: a *case* is one call of the learner's answer: a label that never changes, arguments
 that may be drawn afresh. A *draw* is a source of numbers made from a seed. A *usual mistake* is a
@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
+from course.notebook import compare
 from course.notebook.rules import Rule
 from course.notebook.varied import PUT_THESE, Value, Varied, replaced, seed_for
 from course.shared.errors import CourseError
@@ -47,7 +48,7 @@ class Case:
 
 
 def case(*args: Any, label: str, weight: float = 1.0, raises: bool = False) -> Case:
-    """A case of an exercise; points hang on its label, so a label stands once per exercise.
+    """A case of an exercise. Points belong to its label, so each label occurs once.
 
     args: lists and dictionaries in them are copied, or an answer that empties one would empty it
     for every check that follows.
@@ -280,9 +281,8 @@ class Exercise:
             )
         if callable(answer):
             return None
-        article = "an" if type(answer).__name__[0] in "aeiou" else "a"
         return (
-            f"`{self.name}` should be a function, and it is {article} {type(answer).__name__}. "
+            f"`{self.name}` should be a function, and it is {compare.kind(answer)}. "
             f"Write `def {self.name}(...):` in the answer cell and run it again."
         )
 
@@ -407,8 +407,8 @@ class Prediction(Exercise):
                 f"question of `{self.learner}`. {PUT_THESE}. Then run both cells again."
             )
         return (
-            f"`{self.name}` should be the dictionary of the answer cell, and it is of type "
-            f"{type(answer).__name__}. Restore the cell and replace only the `...`."
+            f"`{self.name}` should be the dictionary of the answer cell, and it is "
+            f"{compare.kind(answer)}. Restore the cell and replace only the `...`."
         )
 
     def is_not_started(self, answer: Any, source: str | None) -> bool:

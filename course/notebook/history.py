@@ -23,7 +23,7 @@ class Run:
     """One execution of one cell: the number in its brackets, its text, how it ended."""
 
     number: int | None
-    """None where it is graded: the learner's brackets held another."""
+    """None while it is graded, where the number differs from the learner's."""
     source: str
     cell_id: str | None
     error: str | None
@@ -39,7 +39,7 @@ class Run:
             return True
         if name not in self.source:
             return False
-        # no part of it reaches past its line: what is tried at every line costs the square of them
+        # no part matches across lines: that would take quadratic time
         head = rf"[ \t]*(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b"
         pattern = rf"^(?:{head}|{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=))"
         return re.search(pattern, self.source, re.MULTILINE) is not None

@@ -111,11 +111,12 @@ def repair(content: bytes, source: Source) -> Repaired:
     marked = {id: cell for cell in released_cells if (id := grade_id(cell)) is not None}
     placed: dict[str, Cell] = {}  # by the id of the released cell
     numbers = {id: number for number, id in enumerate(by_id, 1)}
-    own: list[tuple[int, Cell]] = []  # the learner's own cells, with the number of the one before
+    own: list[tuple[int, Cell]] = []  # with the number of the released cell before
     last = 0
     for cell, known in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
         if known is not None and known["id"] in placed:
-            known = _of_two(placed, known, cell, notes)
+            _choose_one(placed, known, cell, notes)
+            known = None
         if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
             continue  # it installs the course where a chapter was opened as a hosted copy
         if known is None:
@@ -255,27 +256,26 @@ def _sound(cell: Cell) -> Cell | None:
 def _joined(text: Any) -> str:
     if isinstance(text, list) and all(isinstance(part, str) for part in text):
         text = "".join(text)
-    # half of a surrogate pair cannot be written anywhere
+    # half of a surrogate pair cannot be encoded
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
 
 
 def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) -> Cell | None:
-    """The cell of the instructor's that this one is, by nbgrader's id or else by its own."""
+    """The instructor's cell with the same nbgrader id or, where this has none, the same id."""
     name = grade_id(cell)
     if name is not None:
         return marked.get(name)
     return by_id.get(cell["id"])
 
 
-def _of_two(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> Cell | None:
-    """A second cell with the same id: the one with an answer in it counts, the later of two."""
+def _choose_one(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> None:
+    """Place one of two cells with the same id: the one with an answer; of two answers the later."""
     name = grade_id(known) or known["id"]
     first = placed[known["id"]]
     counts_first = first["id"] == known["id"] and not is_untouched(first, known)
     if is_answer(known) and not is_untouched(cell, known) and not counts_first:
         placed[known["id"]] = cell
     notes.append(f"The cell {name} was there more than once; one of them counts.")
-    return None
 
 
 def _take_own_answers(
@@ -286,10 +286,10 @@ def _take_own_answers(
 ) -> None:
     """Take an answer out of a cell of the learner's own, where the answer cell is as released.
 
-    In the learner's notebook the last definition counts, wherever it stands: so it does here. It
-    may use what the learner's own cells before it define: those from below the answer cell run in
-    front of it. All but earlier versions of the answer run where they stand, too: they may need
-    what the cells between define.
+    As in the learner's notebook, the last definition counts. It may use what the learner's own
+    cells before it define, so those from below the answer cell run in front of it. They run where
+    they stand, too, because they may need the cells in between; earlier versions of the answer do
+    not.
     """
     code = [(place, cell) for place, cell in own if cell["cell_type"] == "code"]
     taken: list[Cell] = []
@@ -322,8 +322,8 @@ def defines(cell: Cell, released: Cell) -> bool:
 
 @cache
 def _definition(released: str) -> re.Pattern[str]:
-    """What a line begins with that defines a name of this answer cell."""
-    names = "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # which is no name
+    """A pattern that finds a line which defines a name of this answer cell."""
+    names = "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # matches nothing
     return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
 
 
@@ -334,7 +334,7 @@ def _own(cell: Cell) -> Cell:
 def _found(
     handed_in: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
 ) -> list[Cell | None]:
-    """For each cell the instructor's that it is; one that lost its ids is found by its text."""
+    """The instructor's cell of each cell; of one without ids it is found by the text."""
     found = [_which(cell, by_id, marked) for cell in handed_in]
     present = {cell["id"] for cell in found if cell is not None}
     lost = [cell for cell in by_id.values() if cell["id"] not in present]
@@ -367,7 +367,7 @@ def defined_names(source: str) -> set[str]:
     return set(_DEFINED.findall(source))
 
 
-# not parsed: of a text that a learner chose that takes hundreds of times its size, and minutes
+# not parsed: a text can be made to take minutes, and hundreds of times its size
 _DEFINED = re.compile(r"^(?:(?:def|class) +|(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
 
 

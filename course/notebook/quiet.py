@@ -118,7 +118,7 @@ def quiet(stream: Bounded) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _mute_descriptors() -> Iterator[None]:
-    """Lose what is written below Python, to the descriptors 1 and 2: the kernel reads those too."""
+    """Discard what C code writes to the descriptors 1 and 2, which the kernel reads, too."""
     kept = [(number, os.dup(number)) for number in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -134,10 +134,10 @@ def _mute_descriptors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused(names: tuple[str, ...]) -> Iterator[None]:
-    """While it runs, the functions called `names`, as `owner_and_name` reads them, refuse to work.
+    """Let the functions of these names raise NotAllowed in the body, and `input` as well.
 
-    So they do under every other name, in every list or default that holds them: it is their code
-    that is exchanged. And so does `input`: a person would be asked in the middle of a check.
+    names: as `owner_and_name` reads them. A function raises under every other name, too, and in
+    every list or default that holds it, because its code is exchanged.
     """
     functions = [getattr(home, attribute) for home, attribute in map(owner_and_name, names)]
     codes = [function.__code__ for function in functions]
@@ -171,7 +171,7 @@ def _asked(*args: Any, **options: Any) -> Any:
 
 @cache
 def _refusal(name: str) -> CodeType:
-    """The code of a function that refuses to work, wherever that lives."""
+    """The code of a function that raises NotAllowed, which works in every module."""
     sentence = f"{name} is what you are asked to write here: do it without this call."
     lines = ["def refuse(*_, **__):", f"from {__name__} import NotAllowed", "raise NotAllowed"]
     made: dict[str, Any] = {}

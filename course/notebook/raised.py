@@ -39,6 +39,13 @@ def _another_exception(answer: Looked, found: re.Match[str]) -> str:
     return f"{asked} is expected in this case, and {_name(answer)} is raised."
 
 
+def _switched_off(answer: Looked, found: re.Match[str]) -> str:
+    sentence = f"`{found[1]}` does what this exercise asks you to write, and is switched off here."
+    if answer.line and found[1].rpartition(".")[2] not in answer.line:
+        return f"{sentence} The library calls it for `{answer.line}`."
+    return sentence
+
+
 def _raises_itself(answer: Looked, found: re.Match[str]) -> str:
     if answer.right.ended == "raised" or not answer.in_the_line(ast.Raise):
         return ""
@@ -287,9 +294,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         r"NotAllowed: (\S+) is what you are asked to write",
         "a call that is switched off",
-        lambda answer, found: (
-            f"`{found[1]}` does what this exercise asks you to write, and is switched off here."
-        ),
+        _switched_off,
     ),
     ("^KeyError", "a missing key", _missing_key),
     ("Dimension out of range", "a dimension that is gone", _dimension_gone),

@@ -110,7 +110,7 @@ class Progress:
     def __init__(self, of: str, rows: list[tuple[str, float, float, str]]) -> None:
         self.of = of
         self.rows = rows
-        """What it is, points so far, points in all, how far that is in words."""
+        """Of each chapter or exercise: its name, points so far, all points, the state in words."""
 
     def __repr__(self) -> str:
         width = max([len(name) for name, *_ in self.rows], default=0)

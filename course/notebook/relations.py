@@ -93,8 +93,19 @@ def _are_sequences(*values: Any) -> bool:
     return all(isinstance(value, list | tuple) for value in values)
 
 
+_TAKEN_FOR: dict[type, tuple[type, ...]] = {
+    bool: (np.bool_,),
+    int: (np.integer,),
+    float: (int, np.integer, np.floating),
+}
+"""Other kinds of numbers that are compared as this one."""
+
+
 def _is_of_kind(mine: Any, right: Any) -> bool:
-    return _are_sequences(mine, right) or compare.kind(mine) == compare.kind(right)
+    if _are_sequences(mine, right) or compare.kind(mine) == compare.kind(right):
+        return True
+    taken_for = _TAKEN_FOR.get(type(right), ())
+    return isinstance(mine, taken_for) and not isinstance(mine, bool)
 
 
 def _not_seen(mine: Any, right: Seen) -> Slip | None:

@@ -20,6 +20,7 @@ LONGEST = 100_000
 
 LOOP, LAUNCH = "a loop", "a launch"
 GRADIENT_IN_LOOP = "a gradient in a loop"
+TWO_GRADIENTS = "two gradients"
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,10 @@ class Rule:
     """One demand: its words in the statement, what to do where an answer breaks it.
 
     needs: names of which the answer calls one, or `LOOP`, or `LAUNCH`, a call of something that is
-    indexed, such as `kernel[blocks, threads](x)`. refuses: names that it does not use, such
-    as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`.
+    indexed, such as `kernel[blocks, threads](x)`, or `TWO_GRADIENTS`. refuses: names that it does
+    not use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`.
+
+    A loop that can be seen to have one round, as `for _ in range(1):`, is none.
     """
 
     words: str
@@ -64,16 +67,16 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.D
 
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
-    walks_back = {"grad", "backward"}
-    for function in ast.walk(tree):
-        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
-        if isinstance(function, ast.FunctionDef) and any(_called(c) in walks_back for c in calls):
-            walks_back.add(function.name)
+    walks_back = _walks_back(tree)
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    if sum(_called(call) in walks_back for call in calls) > 1:
+        yield TWO_GRADIENTS
     for node in ast.walk(tree):
-        if isinstance(node, _LOOPS):
+        if isinstance(node, _LOOPS) and not _has_one_round(node):
             yield LOOP
             if any(_called(call) in walks_back for call in _repeated(node)):
                 yield GRADIENT_IN_LOOP
+                yield TWO_GRADIENTS
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
         elif isinstance(node, ast.Call):
@@ -82,6 +85,30 @@ def _used(tree: ast.AST) -> Iterator[str]:
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield f'.{name}("{argument.value}")'
+
+
+def _walks_back(tree: ast.AST) -> set[str]:
+    """The names of what asks for a gradient, the answer's own functions among them."""
+    names = {"grad", "backward"}
+    for function in ast.walk(tree):
+        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+        if isinstance(function, ast.FunctionDef) and any(_called(c) in names for c in calls):
+            names.add(function.name)
+    return names
+
+
+def _has_one_round(loop: ast.AST) -> bool:
+    """Whether the text shows that a loop has one round, as one over `range(1)` or `[x]`."""
+    match getattr(loop, "generators", [loop])[0]:
+        case ast.For(iter=source) | ast.comprehension(iter=source):
+            match source:
+                case ast.List(elts=[each]) | ast.Tuple(elts=[each]):
+                    return not isinstance(each, ast.Starred)
+                case ast.Call(func=ast.Name("range"), args=[ast.Constant(stop)]):
+                    return stop == 1
+                case ast.Call(func=ast.Name("range"), args=[_, stop, step]):
+                    return ast.dump(stop) == ast.dump(step)
+    return False
 
 
 def _repeated(loop: ast.AST) -> Iterator[ast.Call]:

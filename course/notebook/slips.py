@@ -283,7 +283,7 @@ def _unused_argument(answer: Looked) -> Iterator[Slip]:
     function = next(answer.nodes(ast.FunctionDef), None)
     if function is None or answer.mine.ended != "returned":
         return
-    used = {node.id for node in answer.nodes(ast.Name) if isinstance(node.ctx, ast.Load)}
+    used = answer.read_in(answer.tree)
     for argument in function.args.args:
         if argument.arg in used | {"self"} or answer.right.value is None:
             continue
@@ -441,8 +441,7 @@ def _local_in_a_method(answer: Looked) -> Iterator[Slip]:
     own = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
     methods = [each for each in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(each.args)]
     for method in methods:
-        names = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
-        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        read = answer.read_in(method)
         for node in (each for each in ast.walk(method) if isinstance(each, ast.Assign)):
             name = ast.unparse(node.targets[0])
             if name not in read and f"self.{name}" in own:
@@ -455,8 +454,7 @@ def _local_in_a_method(answer: Looked) -> Iterator[Slip]:
 
 def _unused_name(answer: Looked) -> Iterator[Slip]:
     """A name of several in a `for` that nobody reads."""
-    names = list(answer.nodes(ast.Name))
-    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    read = answer.read_in(answer.tree)
     for loop in answer.nodes(ast.For):
         targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
         for name in (ast.unparse(target) for target in targets):

@@ -59,51 +59,51 @@ SETTINGS: dict[str, Setting] = {
 """What an answer should leave as it is, in words that follow "your code changes"."""
 
 
-def _stream() -> tuple[Any, ...]:
-    """Where tensorkit's random numbers stand."""
+def _generator_state() -> tuple[Any, ...]:
+    """The state of tensorkit's generator."""
     source = tk.default_generator
     twister = source._twister
     state = None if twister is None else twister.state
     return source._seed, source._spare_normal, twister, state
 
 
-def _go_on_from(stream: tuple[Any, ...]) -> None:
+def _set_generator_state(saved: tuple[Any, ...]) -> None:
     source = tk.default_generator
-    source._seed, source._spare_normal, source._twister, state = stream
+    source._seed, source._spare_normal, source._twister, state = saved
     if state is not None:
         source._twister.state = state
 
 
-def _numpys() -> Any:
+def _numpy_generator() -> Any:
     return np.random.mtrand._rand._bit_generator
 
 
-def _set_numpys(state: Any) -> None:
-    _numpys().state = state
+def _set_numpy_state(state: Any) -> None:
+    _numpy_generator().state = state
 
 
 _RANDOM: tuple[Setting, ...] = (
-    (_stream, _go_on_from),
-    (lambda: _numpys().state, _set_numpys),
+    (_generator_state, _set_generator_state),
+    (lambda: _numpy_generator().state, _set_numpy_state),
     (random.getstate, random.setstate),
 )
 
 
 def random_state() -> list[Any]:
-    """Where the streams of random numbers stand: tensorkit's, NumPy's and Python's.
+    """The states of the random generators of tensorkit, NumPy and Python.
 
-    Who draws numbers changes them, and that is no mistake: it is put back and not reported.
+    To draw numbers is no mistake: the states are put back and not reported.
     """
     return [read() for read, _ in _RANDOM]
 
 
 def set_random_state(state: list[Any]) -> None:
-    """Go on with the random numbers from where `random_state` stood."""
+    """Put the generators back into the states that `random_state` gave."""
     for (_, put), value in zip(_RANDOM, state, strict=True):
         put(value)
 
 
-HOMES: dict[str, Any] = {
+OWNERS: dict[str, Any] = {
     "builtins": builtins,
     "math": math,
     "np": np,
@@ -112,7 +112,7 @@ HOMES: dict[str, Any] = {
     "tk.nn.functional": tk.nn.functional,
     "tk.autograd": tk.autograd,
 }
-"""Where functions live that an answer might replace."""
+"""The modules and classes whose functions an answer might replace."""
 
 
 @contextlib.contextmanager
@@ -128,47 +128,47 @@ def restored() -> Iterator[list[str]]:
     """
     changed: list[str] = []
     before = {words: read() for words, (read, _) in SETTINGS.items()}
-    names = {home: dict(vars(where)) for home, where in HOMES.items()}
+    names = {path: dict(vars(owner)) for path, owner in OWNERS.items()}
     try:
         yield changed
     finally:
-        changed += _names_put_back(names)
+        changed += _put_names_back(names)
         for words, (read, put) in SETTINGS.items():
             if read() != before[words]:
                 put(before[words])
                 changed.append(words)
 
 
-def _names_put_back(names: dict[str, dict[str, Any]]) -> list[str]:
-    """The names that meant something else.
+def _put_names_back(names: dict[str, dict[str, Any]]) -> list[str]:
+    """Put functions back that were replaced, and give their names.
 
-    What came new into a module disturbs nobody; in a class it hides what the class inherits.
+    A new name in a module disturbs nobody and stays; in a class it hides what the class inherits.
     """
     found = []
-    for home, known in names.items():
-        where = HOMES[home]
-        now = dict(vars(where))
+    for path, known in names.items():
+        owner = OWNERS[path]
+        now = dict(vars(owner))
         if _is_same(now, known):
             continue
         for name, value in known.items():
             if name not in now or now[name] is not value:
-                setattr(where, name, value)
-                found.append(f"`{name}`" if home == "builtins" else f"`{home}.{name}`")
-        for name in now.keys() - known.keys() if isinstance(where, type) else ():
-            delattr(where, name)
-            found.append(f"`{home}.{name}`")
+                setattr(owner, name, value)
+                found.append(f"`{name}`" if path == "builtins" else f"`{path}.{name}`")
+        for name in now.keys() - known.keys() if isinstance(owner, type) else ():
+            delattr(owner, name)
+            found.append(f"`{path}.{name}`")
     return found
 
 
 def _is_same(now: Any, known: dict[str, Any]) -> bool:
     try:
-        return bool(now == known)  # of values that are the same object Python asks no more
+        return bool(now == known)  # calls no `__eq__` where both are one object
     except Exception:
         return False
 
 
 def sentence(changed: list[str]) -> str:
-    """What a report says about it."""
+    """The sentence of a report about what was changed."""
     *others, last = dict.fromkeys(changed)
     words = f"{', '.join(others)} and {last}" if others else last
     return f"Your code changes {words} and leaves it so. After the check it is as it was before."

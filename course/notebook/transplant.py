@@ -1,10 +1,10 @@
-"""`with transplant(my_function):` puts the learner's function in the library's own place.
+"""`with transplant(my_function):` puts the learner's function in the place of the library's own.
 
-While the block runs, tensorkit asks the learner's function where it would ask its own, so that a
-network trains on it: see `tensorkit.overrides`.
+While the block runs, tensorkit calls the learner's function instead of its own, so that a network
+trains on it: see `tensorkit.overrides`.
 
-The places are a fixed list, `PLACES`, by the name that the exercise gives the function. Each makes
-of it a function with the arguments and the result of the library's own.
+The places are a fixed list, `PLACES`, by the name that the exercise gives the function. Each wraps
+it in a function with the arguments and the result of the library's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorkit.overrides import original, override, override_gradient
 
 
 class Asked:
-    """Whether the library asked the learner's function, as a sentence."""
+    """Whether the library called the learner's function, as a sentence."""
 
     def __init__(self, name: str, is_written: bool) -> None:
         self.name = name
@@ -41,11 +41,10 @@ class Asked:
 
 @contextmanager
 def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
-    """Let tensorkit ask `function` in place of its own while the block runs.
+    """Let tensorkit call `function` instead of its own while the block runs.
 
     function: the learner's answer to an exercise whose name stands in `PLACES`. One that is not
-    written yet changes nothing. What goes wrong with it inside is said in a sentence, so that a
-    notebook runs on.
+    written yet changes nothing. An error of it becomes a sentence, so that a notebook runs on.
 
     Raises CourseError if tensorkit has no place for a function of this name.
     """

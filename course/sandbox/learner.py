@@ -1,14 +1,15 @@
 """The learner's side of the wire: runs cells, and calls answers with what the checker sends.
 
-It knows nothing of exercises: what is right, what is expected, which numbers come next stands on
-the other side. Requests, each answered by a reply with the same `n`, `cells` by one for each cell:
+It knows nothing of exercises: only the checker knows what is right and which numbers come next.
+These are the requests. Each has one reply with the same `n`; `cells` has one for each cell:
 
     files    {files: [name, ...]} and a block each: the chapter's data, written beside the notebook
     cells    {sources, seconds: for each}
     call     {function, args, options, without, cuda, seconds}, function: a number, or a name in
              `functions`; cuda: whether there is such a device, if need be a simulated one; while it
              runs, functions that stayed with the checker are called back: {callback, args}
-    probe    blocks: other numbers for the memory of the last call's arguments; its result once more
+    probe    blocks: new numbers for the memory of the last call's arguments; the reply has the last
+             call's result as it is then
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MOST_RECORDS, LONGEST_PATH = 10_000, 1000
 
 
 class Learner:
-    """Answers the checker's requests until it hangs up."""
+    """Answers the checker's requests until the checker closes the connection."""
 
     def __init__(self, wire: Wire, shell: Shell) -> None:
         self.wire, self.shell = wire, shell
@@ -50,11 +51,11 @@ class Learner:
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
-        self.drawn: list[Any] | None = None
-        """Where random numbers stood when checks began; the next cell goes on from there."""
+        self.random_state_before: list[Any] | None = None
+        """The states of random generators when checks began; the next cell starts from them."""
 
     def serve(self) -> None:
-        """Until the checker hangs up."""
+        """Answer requests until the checker closes the connection."""
         with contextlib.suppress(Closed):
             while True:
                 message, blocks = self.wire.receive()
@@ -75,16 +76,16 @@ class Learner:
         return {}, []
 
     def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Reply:
-        if self.drawn is not None:
-            set_random_state(self.drawn)
-            self.drawn = None
+        if self.random_state_before is not None:
+            set_random_state(self.random_state_before)
+            self.random_state_before = None
         *others, last = message["sources"]
         for source in others:
             self._reply(message, self._run_cell(source, message["seconds"]), [])
         return self._run_cell(last, message["seconds"]), []
 
     def _run_cell(self, source: str, seconds: float) -> Message:
-        begun = time.thread_time()  # that of the process moves in steps under RLIMIT_CPU
+        begun = time.thread_time()  # process_time moves in steps under RLIMIT_CPU
         ran = self.shell.run(source, seconds)
         self._leave_unusable_folder()
         return {**vars(ran), "cpu": time.thread_time() - begun}
@@ -97,7 +98,7 @@ class Learner:
         os.chdir(self.home)
 
     def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Reply:
-        self.drawn = self.drawn or random_state()
+        self.random_state_before = self.random_state_before or random_state()
         simulates = message["cuda"] and not tk.cuda.is_available()
         with tk.cuda.simulate() if simulates else contextlib.nullcontext():
             return self._called(message, blocks)
@@ -157,7 +158,7 @@ class Learner:
         return {"value": encoder.encode(self.result)}, encoder.blocks
 
     def _checker_object(self, coded: Message) -> Any:
-        """What stands for an object of the checker's: itself, if it came from here."""
+        """The learner's own object of a handle, or a function that calls the checker back."""
         if coded["k"] == "handle" and coded.get("yours"):
             return self.objects[coded["h"]]
         number = coded["h"]
@@ -179,14 +180,14 @@ def _requires_grad(value: Any) -> bool:
 
 
 def _place(value: Any) -> Any:
-    """Where the numbers of a tensor are, and its shape: other ones after `x.data = y`."""
+    """The address and the shape of a tensor, which `x.data = y` changes."""
     return (value.data_ptr(), value.shape) if type(value) is tk.Tensor else None
 
 
 def _state(encoder: Encoder, value: Any, place: Any) -> Any:
-    """What has become of an argument, its numbers aside: those share their memory.
+    """What the call changed of an argument besides its numbers, whose memory is sent anyway.
 
-    place: where its numbers were. Where they are others now, they cross.
+    place: its `_place` before the call. If that has changed, the numbers are sent, too.
     """
     if type(value) in (list, dict):
         return encoder.contents(type(value), value)
@@ -228,7 +229,7 @@ def _text(error: object) -> str:
 
 
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
-    """Which memory that goes out is memory that came in: pairs of positions."""
+    """Pairs of positions: memory that is sent, and the received memory that is the same."""
     known = {(address(block), block.nbytes): n for n, block in enumerate(blocks) if block.size}
     places = [(address(owner), owner.nbytes) for owner in owners]
     return [[n, known[place]] for n, place in enumerate(places) if place in known]

@@ -24,7 +24,7 @@ _NUMBERS = {
 }
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
-"""Those that exist in a sandbox; the first can be written."""
+"""The devices that exist in a sandbox; only the first can be written."""
 NEW_NS, NEW_USER = 0x00020000, 0x10000000
 NEW_OTHERS = 0x6E000000
 """Namespaces: of mounts; of users; of processes, the network, IPC, the host's name and cgroups."""
@@ -60,12 +60,12 @@ def bind(source: str, target: str) -> None:
 
 
 def tmpfs(target: str, options: str) -> None:
-    """An empty file system in memory."""
+    """Mount an empty file system in memory."""
     _mount("tmpfs", target, "tmpfs", _NOSUID, options)
 
 
 def keep_mounts_private() -> None:
-    """What is mounted from now on is seen in this namespace only."""
+    """Let what is mounted from now on be seen in this namespace only."""
     _mount("none", "/", None, _REC | _PRIVATE, None)
 
 
@@ -76,7 +76,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
 
 
 def make_read_only(path: str) -> None:
-    """All that is mounted at `path` and below can no longer be written."""
+    """Make all that is mounted at `path` and below read-only."""
     recursive, attributes = 0x8000, struct.pack("4Q", _READ_ONLY | _NOSUID, 0, 0, 0)
     call("mount_setattr", -1, path.encode(), recursive, attributes, len(attributes))
 
@@ -100,7 +100,7 @@ def prctl(option: int, *arguments: int) -> int:
 
 
 def become(uid: int) -> None:
-    """The user of this number, in a group of the same number and no other."""
+    """Become the user of this number, in the group of the same number and no other."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -120,5 +120,5 @@ def drop_capabilities(keep: int = 0) -> None:
         try:
             prctl(CAPBSET_DROP, number)
         except OSError:
-            break  # the kernel knows no more of them, or this process has no say in it
+            break  # there is none of this number, or this process may not drop any
     set_capabilities(keep)

@@ -1,7 +1,7 @@
 """The sandbox made of namespaces: a root of its own, no network, no other processes.
 
 `make_root` makes the root of the warm process, in which only the wanted files exist; `fork_inside`
-takes one submission's process into fresh namespaces, with a folder of its own in that root.
+forks one submission's process from there, in new namespaces with a folder of its own in that root.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UID_INSIDE = 1000
 def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
     """Give this process a root with `readable` alone, at their own paths, and drop its rights.
 
-    folder: an empty one. uid: the user to become; asked for only where this one is root.
+    folder: an empty one. uid: the user to become, where the grader is root.
     Raises OSError where the kernel refuses.
     """
     own = os.getuid()
@@ -42,19 +42,19 @@ def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
         Path(folder, "tmp").symlink_to(HOME)
     linux.make_read_only(folder)
     linux.tmpfs(folder + HOME, "mode=777,size=64m")
-    linux.bind("/proc", folder + "/proc")  # to write its children's uid_map; they do not see it
+    linux.bind("/proc", folder + "/proc")  # for its children's uid_map; their own root has no /proc
     linux.pivot(folder)
     if own == 0:
         linux.become(uid)
-        linux.prctl(linux.DUMPABLE, 1)  # or /proc/self/uid_map still belongs to root
+        linux.prctl(linux.DUMPABLE, 1)  # otherwise /proc/self/uid_map belongs to root
     else:
         linux.drop_capabilities()
 
 
 def try_out() -> None:
-    """In a process that ends then: what `fork_inside` asks of the kernel.
+    """Ask of the kernel what `fork_inside` needs, in a process that ends afterwards.
 
-    Raises OSError where it refuses: some allow new namespaces, and nothing to be done in them.
+    Raises OSError where the kernel refuses: some allow new namespaces, but no mount in them.
     """
     linux.prctl(linux.DUMPABLE, 1)
     _unshare(EVERY, UID_INSIDE, UID_INSIDE)
@@ -63,7 +63,7 @@ def try_out() -> None:
 
 
 def fork_inside(size: int) -> int | None:
-    """Fork into new namespaces: None in the child, for its parent the child's process number.
+    """Fork into new namespaces: None in the child, in its parent the child's pid.
 
     size: bytes that the child may write, in HOME.
     """
@@ -81,7 +81,7 @@ def fork_inside(size: int) -> int | None:
 
 
 def _unshare(flags: int, inside_uid: int, inside_group: int) -> None:
-    """Leave namespaces for new ones, and say who this process is in that of users."""
+    """Leave namespaces for new ones, and map this process's user and group into them."""
     uid, group = os.getuid(), os.getgid()
     linux.unshare(flags)
     for name, text in (
@@ -89,7 +89,7 @@ def _unshare(flags: int, inside_uid: int, inside_group: int) -> None:
         ("uid_map", f"{inside_uid} {uid} 1"),
         ("gid_map", f"{inside_group} {group} 1"),
     ):
-        # a file object would touch so much memory that is shared that it takes ten times as long
+        # os.open: a file object writes to so many shared pages that it takes ten times as long
         opened = os.open(f"/proc/self/{name}", os.O_WRONLY)
         os.write(opened, text.encode())
         os.close(opened)

@@ -1,11 +1,11 @@
 """What a learner's process may see and do, under each profile.
 
-    namespaces+seccomp   a root of its own with the files of `View.readable` and an empty /tmp; no
-                         network, no other process in sight; the filter of system calls
+    namespaces+seccomp   a root of its own with the files of `Sandbox.readable` and an empty /tmp;
+                         no network, no other process in sight; the filter of system calls
     landlock+seccomp     the machine's root, of which only those files open; the same filter
     unsafe               a plain process of the grader's own user; only limits
 
-Limits on memory, time, files hold in all of them. The warm process calls `settle` once; each
+Limits on memory, time, files hold in all of them. The warm process calls `prepare` once; each
 process that it forks for a submission calls `enter` before it runs anything of the learner's.
 """
 
@@ -49,65 +49,66 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class View:
-    """What the processes of one worker see."""
+class Sandbox:
+    """What the processes of one worker see and may use."""
 
     profile: str
     readable: tuple[str, ...]
     path: tuple[str, ...]
     """Where Python looks for modules."""
     folder: str
-    """An empty one, for the root or for what learners write."""
+    """An empty folder, for the root or for what learners write."""
     uid: int
-    """Whom to become where the grader is root."""
+    """The user to become where the grader is root."""
     limits: Limits
 
 
-def settle(view: View) -> None:
-    """Prepare the warm process; it keeps what it needs to send processes into the sandbox."""
-    if view.profile == NAMESPACES:
-        namespaces.make_root(view.readable, view.folder, view.uid)
-    elif view.profile == LANDLOCK:
-        _become(view)
+def prepare(sandbox: Sandbox) -> None:
+    """Prepare the warm process. It keeps the rights that `enter` needs."""
+    if sandbox.profile == NAMESPACES:
+        namespaces.make_root(sandbox.readable, sandbox.folder, sandbox.uid)
+    elif sandbox.profile == LANDLOCK:
+        _become_user(sandbox)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)  # the worker has a smaller one
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)  # the worker lowered its own soft limit
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _become(view: View) -> None:
-    """The unprivileged user, without a root of its own.
+def _become_user(sandbox: Sandbox) -> None:
+    """Become the unprivileged user of the sandbox.
 
-    It keeps the right to read past closed folders: an environment in root's home would be out of
-    its reach. Landlock, which follows, takes everything but that environment away again.
+    The process keeps the right to read any file: Python's environment may lie in root's home.
+    Later `enter` lets Landlock refuse all files but those of `readable`.
     """
     if os.getuid() != 0:
         linux.drop_capabilities()
         return
-    os.chown(view.folder, view.uid, view.uid)
+    os.chown(sandbox.folder, sandbox.uid, sandbox.uid)
     linux.prctl(linux.KEEPCAPS, 1)
-    linux.become(view.uid)
+    linux.become(sandbox.uid)
     linux.set_capabilities(CAP_DAC_READ_SEARCH)
 
 
-def enter(view: View, home: str) -> int | None:
-    """Send this process into the sandbox; None inside, else the number of the child that is.
+def enter(sandbox: Sandbox, home: str) -> int | None:
+    """Send this process, or a child of it, into the sandbox.
 
-    home: its only writable folder, which becomes the current one; in namespaces it has another.
+    home: the only writable folder, which becomes the current one; under namespaces that is
+    `namespaces.HOME` instead. Gives None in the process inside, and in its parent the child's pid.
     """
-    if view.profile == NAMESPACES:
-        child = namespaces.fork_inside(view.limits.written)
+    if sandbox.profile == NAMESPACES:
+        child = namespaces.fork_inside(sandbox.limits.written)
         if child is not None:
             return child
         home = namespaces.HOME
     os.chdir(home)
-    _limit(view.limits, view.profile)
-    if view.profile == LANDLOCK:
+    _limit(sandbox.limits, sandbox.profile)
+    if sandbox.profile == LANDLOCK:
         devices = [name for name in linux.DEVICES if Path(name).exists()]
-        landlock.restrict([*view.readable, *devices[1:]], [home, *devices[:1]])
-        linux.drop_capabilities(CAP_DAC_READ_SEARCH if os.getuid() == view.uid else 0)
-    linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # nobody is left who could end it
-    if view.profile != UNSAFE:
-        seccomp.restrict()  # from now on it cannot be taken back
+        landlock.restrict([*sandbox.readable, *devices[1:]], [home, *devices[:1]])
+        linux.drop_capabilities(CAP_DAC_READ_SEARCH if os.getuid() == sandbox.uid else 0)
+    linux.prctl(linux.PDEATHSIG, signal.SIGKILL)  # without its parent nobody could end it
+    if sandbox.profile != UNSAFE:
+        seccomp.restrict()  # this cannot be undone
     return None
 
 
@@ -137,15 +138,15 @@ def _limit(limits: Limits, profile: str) -> None:
     for number, value in limits_of_process(limits, profile).values():
         _, most = resource.getrlimit(number)
         kept = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(number, (kept, kept))  # `hello` says which; the checker refuses less
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then the write raises OSError
+        resource.setrlimit(number, (kept, kept))  # `hello` reports them; the checker refuses less
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit then raises OSError
 
 
-def hello(view: View) -> dict[str, object]:
+def hello(sandbox: Sandbox) -> dict[str, object]:
     """What a learner's process says of itself before anything of the learner's runs."""
-    wanted = limits_of_process(view.limits, view.profile)
+    wanted = limits_of_process(sandbox.limits, sandbox.profile)
     kept = {name: resource.getrlimit(number)[1] for name, (number, _) in wanted.items()}
-    return {"hello": {"its profile": view.profile, **kept, "its versions": versions()}}
+    return {"hello": {"its profile": sandbox.profile, **kept, "its versions": versions()}}
 
 
 def refused_hello(message: dict[str, Any], profile: str, limits: Limits) -> str | None:
@@ -176,7 +177,7 @@ def versions() -> dict[str, str]:
 def why_not(profile: str) -> str | None:
     """None if this machine has what the profile needs, else a sentence about what is missing.
 
-    Tried in a process of its own, which makes the namespaces or the rules and ends.
+    A process of its own tries to make the namespaces or the rules, and ends.
     """
     if profile == UNSAFE:
         return None
@@ -203,7 +204,7 @@ def why_not(profile: str) -> str | None:
 def _problem(profile: str) -> str | None:
     try:
         if profile == NAMESPACES:
-            if os.getuid() == 0:  # as it will be: a user without rights makes the namespaces
+            if os.getuid() == 0:  # as in grading: a user without rights makes them
                 linux.become(65534)
             namespaces.try_out()
         elif landlock.version() == 0:

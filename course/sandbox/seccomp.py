@@ -5,8 +5,8 @@ permitted". What NumPy, matplotlib, IPython, tensorkit and CPython call was trac
 solutions of all chapters were graded: 31 calls. The rest of `_ALLOWED` is what Python's standard
 library and the C library use of a process's own memory, files, threads, timers and signals.
 
-Landlock does not look at the modes, owners, times and attributes of files, which may be those of
-the grader: to change them is answered with success, and nothing is done.
+Landlock does not restrict changes of modes, owners, times and attributes, and a file may be the
+grader's own. Calls that change them return success and do nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ utime 132 -1, utimes 235 -1, futimesat 261 -1, utimensat 280 88,
 setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463 463,
 removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466
 """
-"""Calls that say they did it, for programs which save a file and then set its mode."""
+"""Calls that return success and do nothing, for programs that save a file and set its mode."""
 
 _BY_ARGUMENT = "fcntl 72 25, ioctl 16 29, prctl 157 167, prlimit64 302 261, tgkill 234 131"
 """Calls that are allowed with some values of one argument: see `_arguments`."""
@@ -96,7 +96,7 @@ def numbers(table: str, machine: int) -> dict[str, int]:
 
 
 def _arguments(own_pid: int) -> dict[str, tuple[int, tuple[int, ...], int]]:
-    """For each call of `_BY_ARGUMENT`: which argument, its values, what others are answered."""
+    """For each call of `_BY_ARGUMENT`: the argument, the values that pass, the reply to others."""
     return {
         "fcntl": (_SECOND_ARGUMENT_AT, _FILE_CONTROLS, _REFUSE),
         "ioctl": (_SECOND_ARGUMENT_AT, _PLAIN_IOCTLS, _FAIL | errno.ENOTTY),

@@ -1,8 +1,7 @@
 """The notebook's Python inside the sandbox: runs cells as a kernel does and notes what they show.
 
-IPython does the work, magics included; here is what a kernel would have around it: a place for
-outputs that is bounded, and pictures by matplotlib's inline backend. Outputs are notebook outputs
-as plain JSON.
+IPython does the work, magics included. This module has what a kernel would add: a bounded list of
+outputs, and pictures by matplotlib's inline backend. Outputs are notebook outputs as plain JSON.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class CellOutcome:
     """Name of the exception's class."""
     message: str = ""
     bound: list[str] = field(default_factory=list)
-    """Names that mean another object than before."""
+    """Names that the cell bound to another object."""
     source: str = ""
     """The cell as Python reads it, without magics."""
     outputs: list[dict[str, Any]] = field(default_factory=list)
@@ -166,7 +165,7 @@ class Shell(InteractiveShell):
         raise SystemExit
 
     def transform_cell(self, raw_cell: str) -> str:
-        """The cell as Python; what is Python already is not looked through for magics."""
+        """The cell as Python; IPython looks for magics only in what is not Python already."""
         try:
             if not raw_cell[:1].isspace():
                 ast.parse(raw_cell)
@@ -211,7 +210,7 @@ class Shell(InteractiveShell):
                     type(raised).__name__,
                     without_addresses(message_of(raised)),
                 )
-        # by the clock: what became of the exception on its way through IPython is not known
+        # by the clock: IPython may have caught the exception
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
         names = (name for name, own in dict(self.user_ns).items() if before.get(name) is not own)

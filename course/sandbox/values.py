@@ -1,10 +1,10 @@
 """Values as they cross the wire: plain data, rebuilt on the other side.
 
-Numbers, texts and containers are JSON. Arrays and tensors are a block of memory each and a form to
-look at it with, so that those which share memory share a block, and still do when they are rebuilt.
-What is none of these stays where it is and crosses as a *handle*: its number, its kind in words,
-its text. Lists, dictionaries, arrays and tensors are numbered as they cross, so that what comes
-back is the same object if it was the same over there.
+Numbers, texts and containers are JSON. An array or a tensor is a block of memory and a description
+of the view on it. Those which share memory share a block, and still do when they are rebuilt. Any
+other object stays where it is and crosses as a *handle*: its number, its kind in words, its text.
+Lists, dictionaries, arrays and tensors are numbered as they cross, so that what comes back is the
+same object if it was the same on the other side.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ _LIBRARIES = {"builtins": builtins, "math": math, "numpy": np, "tensorkit": tk}
 
 
 class Encoder:
-    """Makes JSON of values, and collects the memory that they stand on.
+    """Makes JSON of values, and collects the memory of their arrays.
 
-    keep: what is called with an object that stays here; its number. objects: those that crossed
-    before, in their order. is_checker: whether this is the checker's side, from which functions of
-    the libraries cross by their names; from the other side come results whose history stays there.
+    keep: stores an object that stays here and gives its number. objects: those that crossed before,
+    in their order. is_checker: whether this is the checker's side. From there functions of the
+    libraries cross by their names; from the learner's side results come with a handle of their
+    history.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Encoder:
         self.is_checker = is_checker
         self.names = (type, FunctionType, BuiltinFunctionType) if is_checker else (type,)
         self.memory: list[np.ndarray] = []
-        """What came from the other side, where an object may lie in it."""
+        """The blocks that came from the other side, in which an array may lie."""
         self.objects = list(objects)
         self._numbers = {id(known): n for n, known in enumerate(self.objects)}
         self.moved: list[tuple[tk.Tensor, tk.Tensor]] = []
@@ -65,7 +66,7 @@ class Encoder:
             return value
         if kind is int:
             return _described(value)
-        # not a container within another: a few of those could stand for more than any memory holds
+        # not for a container in another: nested references could stand for more than any memory
         if id(value) in self._numbers and (depth == DEEPEST or kind not in (list, dict)):
             return {"k": "same", "i": self._numbers[id(value)]}
         if kind is np.ndarray:
@@ -92,8 +93,8 @@ class Encoder:
                 return self._container(base, value, depth)
         if issubclass(kind, int | float):  # an IntEnum, say
             return self.encode(plain(value))
-        if self.is_checker and hasattr(kind, "goes_back_as"):
-            return {"k": "handle", "h": kind.goes_back_as(value), "yours": True}
+        if self.is_checker and hasattr(kind, "number_there"):
+            return {"k": "handle", "h": kind.number_there(value), "yours": True}
         named = _library_name(value) if isinstance(value, self.names) else None
         return {"k": "named", "v": named} if named else self._handle(value, kind)
 
@@ -190,7 +191,7 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    """Where its first element lies."""
+    """The address of its first element."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -208,7 +209,7 @@ _SIMPLE: Mapping[type, Callable[[Any], Any]] = {
 
 
 def _library_name(value: Any) -> str | None:
-    """Where a type or function of the libraries is found by both sides: `numpy.float32`."""
+    """The name by which both sides find a type or function of the libraries: `numpy.float32`."""
     name = getattr(value, "__name__", None)
     for module, library in _LIBRARIES.items():
         if type(name) is str and vars(library).get(name) is value:
@@ -232,9 +233,9 @@ _DTYPE = re.compile(r"[<>|=][biufcSUMm]\d{1,4}(\[[a-z]{1,2}\])?")
 
 
 class Decoder:
-    """Makes values of JSON and blocks; every doubt is a WireError.
+    """Makes values of JSON and blocks; whatever is damaged raises WireError.
 
-    blocks: memory, byte by byte. handle: what becomes of an object that stayed on the other side.
+    blocks: memory, byte by byte. handle: makes what stands for an object of the other side.
     objects: those that crossed before, in their order. trusts: whether the other side may name any
     function of the libraries; the checker's may.
     """
@@ -319,7 +320,7 @@ class Decoder:
         shape = tuple(_whole(size) for size in coded["shape"])
         strides = tuple(_whole(stride, negative=True) for stride in coded["strides"])
         dtype = np.dtype(coded["dtype"])
-        # an expanded one needs no memory, until it is used; nor do a thousand of them
+        # an expanded array needs no memory until it is used; nor do a thousand of them
         self.shown += math.prod(shape) * max(dtype.itemsize, 1)
         if self.shown > 2 * MOST_BYTES:
             raise WireError("Arrays are too large.")
@@ -361,7 +362,7 @@ class Decoder:
 
 
 def update_copy(into: tk.Tensor, tensor: tk.Tensor) -> None:
-    """Write what a tensor holds now into its copy on the other device, if it has changed."""
+    """Write the numbers of a tensor into its copy on another device, if they have changed."""
     now = tensor.detach().cpu()
     if not np.array_equal(now.numpy(), into.detach().cpu().numpy()):
         into.detach().copy_(now)
@@ -380,7 +381,7 @@ def _sound_key(key: Any) -> Any:
 
 
 def _named(name: Any, *, trusts: bool) -> Any:
-    """A type that both sides know; no other one of the libraries is ever made on this side."""
+    """The type of a library with this name; if the other side is trusted, a function, too."""
     module, _, attribute = name.partition(".")
     found = vars(_LIBRARIES[module])[attribute]
     if trusts or (isinstance(found, type) and issubclass(found, _TYPES)):

@@ -1,7 +1,7 @@
 """The warm program: imports everything once, then forks one process for each submission.
 
-Started by `session`, with an empty environment. It reads its `View` from standard input, settles in
-its sandbox, imports, and answers `ready`. From then on, by its control socket (descriptor 0):
+Started by `session`, with an empty environment. It reads its `Sandbox` from standard input,
+prepares it, imports, and answers `ready`. From then on, by its control socket (descriptor 0):
 
     in   fork HOME   with one descriptor, the learner's end of a new wire
     out  PID         the process that was made (its parent, where it has a pid namespace of its own)
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Until the control socket is closed."""
+    """Fork processes until the control socket is closed."""
     control = socket.socket(fileno=0)
     begun = json.loads(control.recv(1 << 20))
-    view = profiles.View(**{**begun, "limits": profiles.Limits(**begun["limits"])})
-    sys.path[:] = view.path
-    profiles.settle(view)
+    sandbox = profiles.Sandbox(**{**begun, "limits": profiles.Limits(**begun["limits"])})
+    sys.path[:] = sandbox.path
+    profiles.prepare(sandbox)
     os.environ.clear()
-    home = namespaces.HOME if view.profile == profiles.NAMESPACES else view.folder
+    home = namespaces.HOME if sandbox.profile == profiles.NAMESPACES else sandbox.folder
     os.environ.update({"HOME": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"})
     shell = _imports()
     control.send(b"ready")
-    _serve(control, view, shell)
+    _serve(control, sandbox, shell)
 
 
 def _imports() -> Shell:
@@ -57,7 +57,7 @@ def _imports() -> Shell:
     for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):
         import_module(module.name)
     made = shell.make()
-    # a first picture loads fonts and backends, a first error what shows it
+    # the first picture loads fonts and backends, the first error the modules for tracebacks
     plt.figure(figsize=(1, 1)).savefig(os.devnull, format="png")
     plt.close("all")
     made.run_cell("1 / 0", store_history=False)
@@ -69,7 +69,7 @@ def _imports() -> Shell:
     return made
 
 
-def _serve(control: socket.socket, view: profiles.View, shell: Shell) -> None:
+def _serve(control: socket.socket, sandbox: profiles.Sandbox, shell: Shell) -> None:
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
         if not message:
@@ -79,16 +79,16 @@ def _serve(control: socket.socket, view: profiles.View, shell: Shell) -> None:
                 pass
         child = os.fork()
         if child == 0:
-            _become_learner(control, view, shell, descriptors[0], message.decode())
+            _become_learner(control, sandbox, shell, descriptors[0], message.decode())
         os.close(descriptors[0])
         control.send(b"%d" % child)
 
 
 def _become_learner(
-    control: socket.socket, view: profiles.View, shell: Shell, descriptor: int, home: str
+    control: socket.socket, sandbox: profiles.Sandbox, shell: Shell, descriptor: int, home: str
 ) -> None:
-    """In the forked process: into the sandbox, and on as the learner's side. Never returns."""
-    from course.sandbox.wire import Wire  # with NumPy, which `main` does not find at first
+    """In the forked process: enter the sandbox and serve the checker. Never returns."""
+    from course.sandbox.wire import Wire  # imports NumPy, which needs `sandbox.path`
 
     try:
         os.setsid()
@@ -100,22 +100,22 @@ def _become_learner(
             os.dup2(descriptor, 3)
         os.closerange(4, 1 << 16)
         wire = Wire(3)
-        child = profiles.enter(view, home)
+        child = profiles.enter(sandbox, home)
         if child is not None:
             os.close(3)
             os.waitpid(child, 0)
             os._exit(0)
-        wire.send(profiles.hello(view), [])
+        wire.send(profiles.hello(sandbox), [])
         os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), str(Path.cwd())))
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        random.seed(0)  # Python itself draws a seed for it in each process that is forked
+        random.seed(0)  # Python seeds it anew in each process that is forked
         from course.sandbox.learner import Learner
 
         os.dup2(0, 2)
         Learner(wire, shell).serve()
     except BaseException as problem:
         traceback.print_exc()  # to the warm process's log, as long as it is open
-        with contextlib.suppress(Exception):  # instead of `hello`; later it is no reply to anything
+        with contextlib.suppress(Exception):  # instead of `hello`; later nobody waits for it
             wire.send({"problem": str(problem)}, [])
     finally:
         os._exit(0)

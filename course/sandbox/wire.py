@@ -1,7 +1,7 @@
 """What crosses between a learner's process and the checker: JSON and raw numbers, never pickle.
 
-A *message* is a JSON object with *blocks* of memory beside it; everything about it is bounded, and
-whoever sends rubbish gets a `WireError` raised on the other side and no more.
+A *message* is a JSON object with *blocks* of memory beside it; everything about it is bounded. What
+arrives and is no message raises a `WireError` and does no more.
 
 What a message says of values is in `values`.
 """
@@ -45,9 +45,9 @@ class Wire:
     def __init__(self, descriptor: int, watch: Callable[[], None] | None = None) -> None:
         self.descriptor = descriptor
         self.watch = watch
-        """Called while the other side lets wait; may raise."""
+        """Called while this side waits for the other; may raise."""
         self.waited = 0.0
-        """Seconds in which this side had nothing to do."""
+        """Seconds in which this side waited for the other."""
         self._arrived = bytearray()
         os.set_blocking(descriptor, False)
 
@@ -58,7 +58,7 @@ class Wire:
         if len(text) > MOST_JSON or sum(sizes) > MOST_BYTES or len(blocks) > MOST_BLOCKS:
             raise WireError("This is too large to be sent.")
         head = _HEAD.pack(_MARK, len(text), len(blocks)) + struct.pack(f"<{len(sizes)}I", *sizes)
-        # small messages in one piece: the other side wakes up once
+        # a small message in one piece, so that the other side wakes up once
         parts = (
             [b"".join([head, text, *blocks])] if sum(sizes) < 1 << 16 else [head + text, *blocks]
         )
@@ -97,7 +97,7 @@ class Wire:
 
     def _read(self, size: int, until: float) -> bytearray:
         while len(self._arrived) < size:
-            if time.monotonic() > until:  # whoever always has something to say is late, too
+            if time.monotonic() > until:  # also where bytes arrive without end
                 raise TimeoutError
             try:
                 piece = os.read(self.descriptor, 1 << 18)
@@ -120,7 +120,7 @@ class Wire:
             left = min(left, 0.1 if self.watch is not None else 1.0)
             begun = time.monotonic()
             is_ready = poll.poll(max(1, int(left * 1000)))
-            # what is beyond that was not waiting: this process was stopped
+            # more time than that was no waiting: this process was stopped meanwhile
             self.waited += min(time.monotonic() - begun, left + 0.1)
             if is_ready:
                 return

@@ -48,7 +48,7 @@ def course_root() -> Path:
     here = Path.cwd()
     for folder in (*_installed_from(), here, *here.parents):
         if _is_course(folder):
-            return folder if os.access(folder, os.W_OK) else _of_ones_own(folder)
+            return folder if os.access(folder, os.W_OK) else _own_folder(folder)
     raise CourseError(
         "The course folder was not found: change into it (the folder that holds `notebooks`), "
         "or name it in the variable COURSE_ROOT."
@@ -149,8 +149,8 @@ def _is_course(folder: Path) -> bool:
     return (folder / "notebooks").is_dir()
 
 
-def _of_ones_own(shared: Path) -> Path:
-    """A folder at home for `work/`; the shared notebooks are linked, so new releases arrive."""
+def _own_folder(shared: Path) -> Path:
+    """A folder in the home directory for `work/`, with a link to the shared notebooks."""
     own = Path.home() / DISTRIBUTION
     with contextlib.suppress(OSError):  # it is there already, or home cannot be written either
         own.mkdir(exist_ok=True)

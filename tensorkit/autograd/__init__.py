@@ -1,10 +1,11 @@
 """Automatic differentiation: what ``tk.autograd`` offers.
 
-To be read in this order: ``grad_mode`` says whether operations are recorded, ``node`` what a node
-is and how a result gets one, ``versions`` how views and writes are tied to the graph; ``hooks`` has
-``.grad`` and what else a tensor carries, and ``engine`` walks the graph backwards. Around them:
-``function`` (operations of the user's own), ``functional`` (jacobian, hessian), ``gradcheck`` (a
-comparison with finite differences), ``recording`` (where tensors come from).
+In the order of the list in ``tensorkit``: ``grad_mode`` says whether operations are recorded,
+``node`` what a node is and how a result gets one, ``versions`` how views and writes are tied to
+the graph. ``hooks`` has ``.grad`` and what else a tensor carries, ``recording`` notes where tensors
+come from. ``function`` has operations of the user's own, and ``engine`` walks the graph backwards.
+On top of it are ``functional`` (jacobian, hessian) and ``gradcheck`` (a comparison with finite
+differences).
 """
 
 from typing import Any

@@ -7,12 +7,13 @@ whose rule calls ``backward``.
 from typing import Any, NoReturn
 
 from tensorkit import absent, base
-from tensorkit.autograd.grad_mode import no_grad, state
+from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.autograd.node import Node, Rule, add_node, mark_inference, requires_grad
 from tensorkit.base import TensorBase
 from tensorkit.devices import device_of_array
 from tensorkit.errors import AutogradError, NotSupportedError, message
 from tensorkit.ops import copying, views
+from tensorkit.thread_state import state
 
 
 class Context:
@@ -104,8 +105,8 @@ class Function:
         if state.grad and any(ctx.needs_input_grad):
             Application(cls, ctx, args, given).add_node(args, result)
         mark_inference(result)
-        if state.recordings:
-            state.recordings[-1].made(result)
+        if state.origin_recorders:
+            state.origin_recorders[-1].made(result)
         return result
 
 
@@ -122,7 +123,7 @@ class Application(Rule):
         self.function, self.ctx = function, ctx
         known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "out"}
         self.keep(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._kept)]))
-        self.users = (tuple(range(len(inputs))),) * len(self.keeps)
+        self.needs = (self.keeps,) * len(inputs)
 
     def add_node(self, args: tuple[Any, ...], result: Any) -> None:
         """Give the result a node, and let it save what ``forward`` asked for."""

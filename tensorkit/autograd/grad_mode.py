@@ -4,29 +4,14 @@ A mode belongs to a thread. Each of these is a context and a decorator; on leavi
 an error, the mode is what it was before.
 """
 
-import threading
-from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Self
 
 from tensorkit import direct_path
 from tensorkit.errors import NotSupportedError, must_be
+from tensorkit.thread_state import state
 
 _IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
-
-
-class _State(threading.local):
-    """The modes of this thread."""
-
-    grad = True
-    inference = False
-    on_arrays = False  # a plain backward runs: formulas give arrays to operations
-    recordings: tuple[Any, ...] = ()  # those that are on; see autograd.recording
-    modes: tuple[Any, ...] = ()  # those that are on, the innermost last; see dispatch_mode
-    trace: list[Any] | None = None  # what the layers of dispatch do, for explain.dispatch
-
-
-state = _State()
 
 
 def is_grad_enabled() -> bool:
@@ -55,7 +40,7 @@ class _Mode(ContextDecorator):
     _inference: bool | None = None  # None leaves it as it is
     _before: list[tuple[bool, bool]]  # a stack: one object may be entered twice
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Self:
+    def __new__(cls, function: Any = None) -> Self:
         """The context; or, as a decorator without brackets, the decorated function."""
         made: Any = object.__new__(cls)
         made._before = []

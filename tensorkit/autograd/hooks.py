@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorkit import base
-from tensorkit.autograd.grad_mode import state
-from tensorkit.autograd.node import INFERENCE, LEAF, Hooks, Node, become_leaf, edge_of, hooks_of
+from tensorkit.autograd.node import INFERENCE, Hooks, Node, become_leaf, edge_of, hooks_of
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, message, type_name
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> None:
@@ -206,7 +206,7 @@ def set_data(x: Tensor, value: Any) -> None:
     """Let ``x`` look at the memory of ``value``; history and version stay."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if x._node is LEAF and not value.dtype.is_floating_point:
+    if x.requires_grad and not value.dtype.is_floating_point:
         raise AutogradError(
             "data set to a tensor that requires gradients must be floating point or complex dtype",
             repair="x.data = value.float()",

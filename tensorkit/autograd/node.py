@@ -24,11 +24,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorkit import base
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 class Marker:
@@ -77,38 +77,39 @@ class Rule:
         self.node = node  # its name, as PyTorch prints it: MulBackward0
         self.inputs = inputs
         self.options = options  # of a view: what it was called with, which its node saves too
-        self.formulas = tuple(formulas.get(name) for name in inputs)
-        self.needs = tuple(() if f is None else _parameters(f) for f in self.formulas)
+        each = [formulas.get(name) for name in inputs]
+        self.needs = tuple(() if f is None else _parameters(f) for f in each)
         # What a node saves, in the order in which formulas name it and in which it is checked: the
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
         self.keep(tuple(dict.fromkeys([*asked, *options])))
-        # for each formula, where in ``keeps`` its values are
-        self.positions = tuple(tuple(map(self.keeps.index, needs)) for needs in self.needs)
-        # for each value that is saved, the inputs whose formulas need it
-        self.users = tuple(
-            tuple(at for at, needs in enumerate(self.needs) if name in needs) for name in self.keeps
-        )
+        # for each input: its number, its formula, and where in ``keeps`` the values for that are
+        positions = [tuple(map(self.keeps.index, needs)) for needs in self.needs]
+        self.formulas = tuple(zip(range(len(inputs)), each, positions, strict=True))
 
     def keep(self, names: tuple[str, ...]) -> None:
         """Set what a node saves. Backward frees tensors and numbers that are inputs."""
         self.keeps, inputs = names, {"out", *self.inputs}
+        self.indices = tuple(range(len(names)))
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
-        values: Any = node.values(as_tensors) if node.saved else ()
+        values: Any = node.saved  # nothing but options, or:
+        if values is not self.unchanged:
+            values = node.values(as_tensors)
         found: list[Any] = []
-        # strict= would take a tenth of a node's time
-        for edge, formula, needs in zip(node.edges, self.formulas, self.positions):  # noqa: B905
-            if edge is None:
+        for at, formula, needs in self.formulas:  # with zip a node would take a tenth longer
+            if node.edges[at] is None:
                 found.append(None)
             elif formula is None:
                 raise NotSupportedError(
                     f"derivative for aten::{self.name} is not implemented",
                     repair="x.detach() before it, if no gradient should flow",
                 )
+            elif not needs:
+                found.append(formula(g))
             elif len(needs) == 1:
                 found.append(formula(g, values[needs[0]]))
             else:
@@ -181,16 +182,18 @@ class Node:
         self.device = CPU if array.__class__ is _ndarray else like.device
         self.order, self.hooks = next_order(), None
 
-    def values(self, as_tensors: bool, indices: Iterable[int] | None = None) -> list[Any]:
+    def values(self, as_tensors: bool, indices: Iterable[int] = ()) -> list[Any]:
         """What was saved, or the values at ``indices``: tensors with history, or their arrays.
 
         AutogradError if an earlier backward freed it, or if it was written to since.
         """
         found, versions = [], self.versions
-        for at in range(len(self.saved)) if indices is None else indices:
+        for at in indices or self.rule.indices:
             value = self.saved[at]
             kind = value.__class__
-            if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
+            if value is None:  # no formula that runs needs it
+                pass
+            elif kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
                 storage: Any = value if kind is Storage else value._storage
                 if storage is not None and storage.version != (versions and versions[at]):
                     _refuse_stale(self, at, value)
@@ -202,8 +205,6 @@ class Node:
 
     def released(self) -> tuple[Any, ...]:
         """What stays saved after backward: options, but no tensors and no numbers of inputs."""
-        if self.saved is self.rule.unchanged:
-            return self.saved
         return tuple(map(_freed, self.saved, self.rule.frees))
 
     def name(self) -> str:
@@ -272,10 +273,10 @@ def edge_of(x: TensorBase) -> Any:
         return x
     storage: Any = x._storage
     if node is VIEW:
-        if storage.version != x._seen:
-            begin_anew(x, storage.version)
+        if storage.version != x._edge_version:
+            regenerate_edge(x, storage.version)
         return x._edge
-    if node is NO_GRAD_VIEW and state.grad and storage.version != x._seen:
+    if node is NO_GRAD_VIEW and state.grad and storage.version != x._edge_version:
         _refuse_no_grad_view(x)
     return None
 
@@ -291,13 +292,13 @@ def _refuse_no_grad_view(view: TensorBase) -> None:
         )
 
 
-def begin_anew(view: TensorBase, version: int) -> None:
+def regenerate_edge(view: TensorBase, version: int) -> None:
     """Give a view a new node, ``as_strided`` of its base, which was written to since.
 
     That is how a write through one view reaches all others.
     """
     whole, before = view._view_base, view._edge
-    edge, view._edge, view._seen = edge_of(whole), None, version
+    edge, view._edge, view._edge_version = edge_of(whole), None, version
     if edge is not None:
         layouts = (base.layout_of(whole), base.layout_of(view))
         view._edge = node = Node(AS_STRIDED, view, (edge,), layouts)
@@ -354,23 +355,27 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
 
     ``values``: the operation's inputs and options by name, of which the node keeps what the
     formulas need. Results with memory of their own get their nodes here, or from the rule's
-    ``quick_form``; views in ``versions.view``.
+    ``quick_form``; views in ``versions.make_view``.
     """
     if state.inference or not state.grad or result._array.dtype.kind != "f":
         return mark_inference(result)
-    edges = []
-    for name in rule.inputs:
+    edges: list[Any] = []
+    needed: Any = None
+    for name, needs in zip(rule.inputs, rule.needs):  # noqa: B905 - strict= takes time
         x = values[name]
-        edges.append(edge_of(x) if isinstance(x, TensorBase) and x._node is not None else None)
-    if edges.count(None) == len(edges):
+        edge = edge_of(x) if isinstance(x, TensorBase) and x._node is not None else None
+        if edge is not None:
+            needed = needs if needed is None else needed + needs
+        edges.append(edge)
+    if needed is None:  # there is no edge
         return result
     saved, versions = [], []
-    for name, users in zip(rule.keeps, rule.users):  # noqa: B905 - as in Rule.gradients
+    for name in rule.keeps:
         value, version = result if name == "out" else values.get(name), 0
-        if isinstance(value, TensorBase) and not [at for at in users if edges[at] is not None]:
+        if isinstance(value, TensorBase) and name not in needed:
             value = None
         elif isinstance(value, TensorBase):
-            _refuse_inference(value)
+            _check_not_inference(value)
             version = 0 if value._storage is None else value._storage.version
             if name == "out":  # the tensor itself would point back to the node
                 value = base.same_memory(value)
@@ -378,8 +383,8 @@ def add_node(rule: Rule, result: Tensor, values: dict[str, Any]) -> Tensor:
         versions.append(version)
     noted = tuple(versions) if any(versions) else 0
     result._node = Node(rule, result, tuple(edges), tuple(saved), noted)
-    if state.recordings:
-        state.recordings[-1].node(result._node)
+    if state.origin_recorders:
+        state.origin_recorders[-1].node(result._node)
     return result
 
 
@@ -403,8 +408,10 @@ def quick_form(  # noqa: C901 - one function, for speed
         [name in needs[which] for name in (first, second)] for which in (first, second)
     )
     has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
+    has_both = has_x_edge and has_y_edge
     keeps_result, keeps_shape = "out" in keeps, "shape" in keeps
     indices, constants = [names.index(name) for name in keeps], tuple(options.values())
+    is_turned = indices == [1, 0]  # as of a product, whose first formula needs the second factor
     no_versions = (0,) * (2 + len(options))
     is_constant = min(indices, default=4) >= 4  # all that is saved are options
     keeps_tensors, keeps_more = min(indices, default=2) < 2, max(indices, default=2) >= 2
@@ -417,17 +424,13 @@ def quick_form(  # noqa: C901 - one function, for speed
     def add_node_quickly(  # noqa: C901 - one function, for speed
         result: Tensor, x: Any, y: Any = None, given: Any = constants
     ) -> None:
-        array = result._array
-        if not state.grad or array.dtype.kind != "f":
+        if not state.grad:
             return
-        x_edge = y_edge = None
-        x_version = y_version = 0
+        x_edge = y_edge = x_storage = y_storage = None
         if x.__class__ is base.tensor_class or isinstance(x, TensorBase):
-            x_edge, storage = x._node, x._storage
-            x_version = 0 if storage is None else storage.version
+            x_edge, x_storage = x._node, x._storage
         if y is not None and (y.__class__ is base.tensor_class or isinstance(y, TensorBase)):
-            y_edge, storage = y._node, y._storage
-            y_version = 0 if storage is None else storage.version
+            y_edge, y_storage = y._node, y._storage
         if x_edge.__class__ is Marker or y_edge.__class__ is Marker:
             if x_edge is INFERENCE or y_edge is INFERENCE:
                 add_node(rule, result, {**options, first: x, second: y})
@@ -436,21 +439,20 @@ def quick_form(  # noqa: C901 - one function, for speed
             y_edge = y if y_edge is LEAF else y_edge and edge_of(y)
         if (x_edge is None or not has_x_edge) and (y_edge is None or not has_y_edge):
             return
+        array = result._array
         result._node = node = _new(Node)
-        node.rule, node.versions, node.hooks = rule, 0, None
+        node.rule, node.versions, node.hooks, node.saved = rule, 0, None, unchanged
         node.device = CPU if array.__class__ is _ndarray else result.device
-        if has_x_edge and has_y_edge:
-            node.edges = x_edge, y_edge
-        else:
-            node.edges = (x_edge,) if has_x_edge else (y_edge,)
-        node.saved = unchanged
+        node.edges = (x_edge, y_edge) if has_both else (x_edge if has_x_edge else y_edge,)
         if keeps and not (is_constant and given is constants):
             shape = x._array.shape if keeps_shape else None
             if keeps_tensors:
                 if not ((x_for_x and x_edge is not None) or (x_for_y and y_edge is not None)):
-                    x, x_version = None, 0
+                    x = x_storage = None
                 if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
-                    y, y_version = None, 0
+                    y = y_storage = None
+                x_version = 0 if x_storage is None else x_storage.version
+                y_version = 0 if y_storage is None else y_storage.version
                 if x_version or y_version:
                     node.versions = pick((x_version, y_version, *no_versions))
             if keeps_more:
@@ -461,7 +463,7 @@ def quick_form(  # noqa: C901 - one function, for speed
                     out = result._storage
                 node.saved = pick((x, y, out, shape, *given))
             else:
-                node.saved = pick((x, y))
+                node.saved = (y, x) if is_turned else pick((x, y))
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
         if x_edge.__class__ is Node and x_edge.shape == node.shape:
             node.shape = x_edge.shape  # one tuple for both: a sixth of a node's memory
@@ -472,7 +474,7 @@ def quick_form(  # noqa: C901 - one function, for speed
 # Refusing what was changed or freed
 
 
-def _refuse_inference(x: TensorBase) -> None:
+def _check_not_inference(x: TensorBase) -> None:
     """Raise if ``x`` was made in inference mode."""
     if x._node is INFERENCE:
         raise AutogradError(

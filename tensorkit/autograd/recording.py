@@ -15,13 +15,13 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from tensorkit import base, direct_path
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
 from tensorkit.dispatch_mode import WRAPPER_CODE
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
+from tensorkit.thread_state import state
 
 
 class recording:
@@ -39,15 +39,13 @@ class recording:
     True
     """
 
-    __slots__ = ()
-
     def __enter__(self) -> Self:
-        state.recordings = (*state.recordings, self)
+        state.origin_recorders = (*state.origin_recorders, self)
         direct_path.close()
         return self
 
     def __exit__(self, *error: object) -> None:
-        state.recordings = tuple([each for each in state.recordings if each is not self])
+        state.origin_recorders = tuple(x for x in state.origin_recorders if x is not self)
         direct_path.reopen()
 
     # The library calls these on the innermost recording.
@@ -108,9 +106,9 @@ class Origin:
         tensor = self._tensor()
         if tensor is None:
             assert self._storage is not None
-            before, state.recordings = state.recordings, ()
+            before, state.origin_recorders = state.origin_recorders, ()
             tensor = base.on_storage(self._storage, self._layout)
-            state.recordings = before
+            state.origin_recorders = before
             if self._tracked:
                 become_leaf(tensor)
             tensor._origin = self
@@ -180,20 +178,25 @@ _BETTER_NAMES = {
     "convert": "to",
     "get_data": "data",
     "iter": "unbind",
-    "operator": "matmul",
+    "matmul_operator": "matmul",
     "rtruediv": "div",
 }
 
 
 def _name(code: CodeType, found: dict[str, Any]) -> str:
-    """The name of the operation that a function of the library stands for."""
+    """The name of the operation that a function of the library stands for.
+
+    It is read from the function's variables: ``name`` of ``in_place``, ``make`` of ``factory``,
+    ``definition`` of what ``@op`` makes, ``cls`` of ``Function.apply``. Other functions have it
+    themselves, or in ``_BETTER_NAMES``.
+    """
     function = code.co_name
-    for variable in ("name", "make"):  # of closures: the name of the operation, or its function
+    for variable in ("name", "make"):
         if variable in code.co_freevars:
             return str(getattr(found[variable], "__name__", found[variable]))
-    if "definition" in found:  # those that @op makes of a definition
+    if "definition" in found:
         return str(found["definition"].name)
-    if function == "apply":  # of a Function
+    if function == "apply":
         return str(found["cls"].__name__)
     if function == "__call__":  # a module
         return type(found["self"]).__name__

@@ -2,9 +2,9 @@
 
 A view and its base have one ``Storage``, and so one version, which every write raises.
 
-A view remembers its base (which is no view) and the edge it had when the storage had version
-``_seen``. When the storage has another version, this memory was written to; then the
-view's history begins anew: see ``node.begin_anew``.
+A view remembers its base (which is no view), its edge, and the version of the storage that the edge
+belongs to (``_edge_version``). When the storage has another version, this memory was written to,
+and the view gets a new edge: see ``node.regenerate_edge``.
 
 A recorded write to a view is a write to a part of its base. The base's new node, ``CopySlices``,
 saves the node of the write and applies it to that part of the gradient.
@@ -14,7 +14,6 @@ import sys
 from typing import Any
 
 from tensorkit import base, direct_path
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import (
     INFERENCE,
     LEAF,
@@ -22,53 +21,56 @@ from tensorkit.autograd.node import (
     VIEW,
     Node,
     Rule,
-    begin_anew,
     edge_of,
     keep_retaining,
     parts,
+    regenerate_edge,
     requires_grad,
 )
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
+from tensorkit.thread_state import state
 
 _new = object.__new__
 
 
-def view(
-    x: Tensor, array: Any, rule: Rule | None, values: Any = None, offset: int | None = None
+def make_view(
+    x: Tensor, array: Any, rule: Rule | None, options: Any = None, offset: int | None = None
 ) -> Tensor:
     """The view of ``x`` that ``array`` shows, on the same storage.
 
-    ``values`` are the options that the rule's formulas need, ``offset`` that of ``array`` where it
-    is known.
+    ``options`` are those that the rule's formulas need, by name; ``offset`` is where ``array``
+    begins in the storage, if that is known.
     """
     result: Tensor = _new(base.tensor_class)
     result._array = array
     result._storage = storage = x._storage or base.storage_of(x)
-    result._offset = offset if array.size or offset is not None else base.offset_of(x)
+    if offset is None and not array.size:  # an array of nothing does not say where it begins
+        offset = base.offset_of(x)
+    result._offset = offset
     result._node = node = x._node
-    is_in_mode = not direct_path.is_open  # recordings and inference are asked only then
-    if is_in_mode and state.recordings:
-        state.recordings[-1].made(result)
+    is_in_mode = not direct_path.is_open  # only then may origins be recorded, or inference be on
+    if is_in_mode and state.origin_recorders:
+        state.origin_recorders[-1].made(result)
     if array.dtype.kind != "f" or node is INFERENCE:
         return result
-    if is_in_mode and node is None and state.inference:  # a view of a normal tensor stays one
+    if is_in_mode and node is None and state.inference:  # a view of a normal tensor is one
         return result
     result._view_base = x._view_base if node is VIEW or node is NO_GRAD_VIEW else x
-    result._edge, result._seen = None, storage.version
-    result._node = VIEW if state.grad and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
-    edge: Any = None
-    if node is not None and state.grad:
+    result._edge, result._edge_version = None, storage.version
+    is_recorded, edge = state.grad, None
+    result._node = VIEW if is_recorded and node is not NO_GRAD_VIEW else NO_GRAD_VIEW
+    if node is not None and is_recorded:
         edge = x if node is LEAF else edge_of(x)
     if edge is not None:
         assert rule is not None
         saved: tuple[Any, ...] = ()
         for name in rule.keeps:
-            saved += (x._array.shape if name == "shape" else values[name],)
+            saved += (x._array.shape if name == "shape" else options[name],)
         result._edge = Node(rule, result, (edge,), saved)
-        if is_in_mode and state.recordings:
-            state.recordings[-1].node(result._edge)
+        if is_in_mode and state.origin_recorders:
+            state.origin_recorders[-1].node(result._edge)
     return result
 
 
@@ -106,10 +108,10 @@ def check_write(x: TensorBase, *others: Any) -> bool:
             repair="make the view outside of no_grad, too; or write to it inside",
         )
     if whole._node is LEAF:
-        is_part = is_view(x) or getattr(x, "_view_base", None) is not None
+        has_base = is_view(x) or getattr(x, "_view_base", None) is not None
         raise AutogradError(
-            f"a {'view of a ' * is_part}leaf Variable that requires grad is being used in an "
-            "in-place operation.",
+            f"a {'view of a leaf' if has_base else 'leaf'} Variable that requires grad is being "
+            "used in an in-place operation.",
             "A leaf has no history in which the change could be recorded.",
             repair="x = x + y    # a new tensor; or, to update a parameter: with tk.no_grad():",
         )
@@ -122,11 +124,12 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     return tracked
 
 
-def written(x: TensorBase, operation: str) -> None:
+def bump_version(x: TensorBase, operation: str) -> None:
     """Note that ``operation`` has written to the memory of ``x``, and the line that called it."""
     storage = x._storage or base.storage_of(x)
     storage.version += 1
     frame = sys._getframe(1)
+    frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
     code = frame.f_code
     # call_stack.of_user, written out: every write in a training loop comes here
     while code.co_filename.startswith(HOME) and frame.f_back is not None:
@@ -135,7 +138,7 @@ def written(x: TensorBase, operation: str) -> None:
     storage.last_write = operation, code, frame.f_lasti
 
 
-def rebase(x: TensorBase, node: Node) -> None:
+def rebase_history(x: TensorBase, node: Node) -> None:
     """The values of ``x`` are now the result of ``node``."""
     whole, new = x, node
     if is_view(x):
@@ -146,7 +149,7 @@ def rebase(x: TensorBase, node: Node) -> None:
     keep_retaining(whole._node, new)
     whole._node = new
     if whole is not x:
-        begin_anew(x, version_of(x))
+        regenerate_edge(x, version_of(x))
 
 
 def save_result(node: Node, result: TensorBase) -> None:

@@ -14,23 +14,23 @@ class CudaBackend(Backend):
 
     def __init__(self, xp: Any) -> None:
         super().__init__(xp)
-        self._questions: list[tuple[Any, str]] = []  # what should be true, and what it is if not
+        self._pending: list[tuple[Any, str]] = []  # what should be true, and what it is if not
 
-    def expect(self, fine: Any, mistake: str) -> None:
+    def device_assert(self, fine: Any, mistake: str) -> None:
         """Raise AcceleratorError when the host next waits, unless all of ``fine`` is true.
 
         As in PyTorch a kernel that finds something wrong cannot raise by itself.
         """
-        self._questions.append((fine.all(), mistake))
+        self._pending.append((fine.all(), mistake))
 
-    def expect_inside(self, indices: Any, low: int, high: int, mistake: str) -> None:
+    def device_assert_inside(self, indices: Any, low: int, high: int, mistake: str) -> None:
         """The same for integers, which should lie in [low, high)."""
-        self.expect((indices >= low) & (indices < high), mistake)
+        self.device_assert((indices >= low) & (indices < high), mistake)
 
-    def answer(self) -> None:
+    def raise_pending(self) -> None:
         """Raise what a kernel found wrong. The host has waited."""
-        questions, self._questions = self._questions, []
-        for fine, mistake in questions:
+        pending, self._pending = self._pending, []
+        for fine, mistake in pending:
             if not self.is_true(fine):
                 raise AcceleratorError(
                     "CUDA error: device-side assert triggered",

@@ -100,7 +100,7 @@ class Gpu(CudaBackend):
         start = time.perf_counter()
         found = self.xp.asnumpy(array, order="A")
         self._note(start, "transfer", why, "device to host", array.nbytes)
-        self.answer()
+        self.raise_pending()
         return found
 
     def wait(self, name: str) -> None:
@@ -108,7 +108,7 @@ class Gpu(CudaBackend):
         start = time.perf_counter()
         self.gpu.synchronize()
         self._note(start, "synchronise", name)
-        self.answer()
+        self.raise_pending()
 
     # Time
 

@@ -1,40 +1,95 @@
 """A kernel on the simulated device: every thread of it is run, in one Python thread.
 
-Block by block, each thread runs up to the next barrier, in an order drawn from a seed. An index out
-of bounds raises at once, and so do threads that do not reach a barrier when the others of their
-block have; what else a GPU would not notice is found in the log (``kernel_log``).
+Block by block, each thread runs up to the next barrier, in an order drawn from a seed. What it does
+with elements of arrays is noted in the log. An index out of bounds raises at once, and so do
+threads that do not reach a barrier when the others of their block have.
+
+A *phase* is what the threads of a block do between two barriers. Within it their order is not
+known; between blocks it never is. So two threads race if they touch one element in one phase of
+their block, or at any time if their blocks differ, and one of them writes. Atomic additions do not
+race with each other.
+
+A *warp* is 32 threads with neighbouring numbers. When they come to an access together, the memory
+is asked once for each piece of 128 bytes that they touch: a *transaction*. Shared memory has 32
+*banks* of 4 bytes: for each further word that a warp wants of one bank it waits once more (CUDA C++
+Programming Guide, Device Memory Accesses and Shared Memory).
 """
 
+import itertools
 import math
+import operator
 import random
-import sys
-import traceback
-from functools import partial
-from operator import index as integer
-from typing import Any, NoReturn
+from collections import Counter, defaultdict
+from typing import Any, NamedTuple, NoReturn
 
-from tensorkit.cuda.kernel_log import ATOMIC, LOAD, STORE, Access, Log, Pair
+from tensorkit.base import storage_of
 from tensorkit.cuda.kernel_source import Source
+from tensorkit.errors import KernelError
+from tensorkit.overrides import replaced
+from tensorkit.thread_state import state
+
+LOAD, STORE, ATOMIC = "reads", "writes", "adds to"
+WARP, PIECE, BANKS, WORD = 32, 128, 32, 4
+
+
+class Pair(NamedTuple):
+    """Sizes or positions along x and y."""
+
+    x: int
+    y: int
+
+    def place(self, number: int) -> "Pair":
+        """The position with this number, where these are the sizes."""
+        return Pair(number % self.x, number // self.x)
+
+    def shown(self, number: int) -> str:
+        """That position in words: one number where there is one dimension."""
+        return str(number if self.y == 1 else tuple(self.place(number)))
+
+
+class Counts(NamedTuple):
+    """What a launch asked of the memory; loads, stores, transactions are of global memory."""
+
+    loads: int = 0
+    stores: int = 0
+    transactions: int = 0
+    bank_conflicts: int = 0
+    idle_threads: int = 0
+    barriers: int = 0
+
+
+class Access(NamedTuple):
+    """What a thread did, mostly with an element."""
+
+    block: int
+    thread: int
+    kind: str  # LOAD, STORE or ATOMIC; in words if it did something else
+    place: tuple[int, ...]  # in the text of the kernel; its line comes first
+    memory: Any = None  # a Memory
+    element: tuple[int, ...] = ()
+    address: int = 0  # below 0 in shared memory
+
+    @property
+    def text(self) -> str:
+        """The element as it is written: ``out[3]``."""
+        return f"{self.memory.name}[{', '.join(map(str, self.element))}]" if self.memory else ""
 
 
 class Memory:
     """An array as the threads see it: each access has its bounds checked and is noted."""
 
-    def __init__(self, name: str, host: Any, start: int, log: Log) -> None:
+    def __init__(self, name: str, host: Any, start: int, log: "Log") -> None:
         self.name, self.host, self.start, self.log = name, host, start, log
-        self.is_shared, self.dims = start < 0, [*zip(host.shape, host.strides, strict=True)]
 
     def at(self, kind: str, index: Any) -> tuple[int, ...]:
         """The index of an element; the access is noted, and its bounds are checked."""
-        index = tuple(map(integer, index if type(index) is tuple else (index,)))
-        address, is_inside, log = self.start, True, self.log
-        for at, (size, step) in zip(index, self.dims, strict=True):
-            address += at * step
-            is_inside = is_inside and 0 <= at < size
-        place = log.positions[sys._getframe(2).f_lasti // 2]  # where the kernel is
-        access = Access(log.block, log.thread, place, self, kind, index, address)
+        index = tuple(map(operator.index, index if type(index) is tuple else (index,)))
+        address = self.start + sum(map(operator.mul, index, self.host.strides))
+        log = self.log
+        place = log.positions[log.running.gi_frame.f_lasti // 2]  # where the kernel is
+        access = Access(log.block, log.thread, kind, place, self, index, address)
         log.accesses.append(access)
-        if not is_inside:
+        if min(index) < 0 or not all(map(operator.lt, index, self.host.shape)):
             log.refuse_outside(access)
         return index
 
@@ -44,84 +99,201 @@ class Memory:
     def __setitem__(self, index: Any, value: Any) -> None:
         self.host[self.at(STORE, index)] = value
 
+    def add(self, index: Any, value: Any) -> Any:
+        """Add to an element as one step; gives what was there before."""
+        at = self.at(ATOMIC, index)
+        before = self.host[at]
+        self.host[at] = before + self.host.dtype.type(value)
+        return before
 
-def atomic_add(memory: Memory, index: Any, value: Any) -> Any:
-    """Add to an element as one step; gives what was there before."""
-    at = memory.at(ATOMIC, index)
-    before = memory.host[at]
-    memory.host[at] = before + memory.host.dtype.type(value)
-    return before
 
-
-def run(
-    source: Source, blocks: Pair, threads: Pair, arrays: dict[str, tuple[Any, int]],
-    numbers: dict[str, Any], seed: int,
-) -> Log:  # fmt: skip
-    """Run all blocks, and give what they did.
-
-    ``arrays``: NumPy's arrays of the tensors, with the addresses of their first elements;
-    ``numbers``: the other arguments.
-    """
-    log = Log(source, blocks, threads)
-    memory = {name: Memory(name, *array, log) for name, array in arrays.items()}
-    for number, (name, array) in enumerate(source.shared.items(), start=1):
-        memory[name] = Memory(name, array.copy(), -number << 40, log)
-    words = {"_blockDim": threads, "_gridDim": blocks, "_atomic_add": atomic_add}
-    call = partial(source.thread, **numbers, **memory, **words)
-    order, numbers_of_blocks = random.Random(seed), [*range(math.prod(blocks))]
-    order.shuffle(numbers_of_blocks)
-    for block in numbers_of_blocks:
-        run_block(log, block, call, order)
+def run(source: Source, blocks: Pair, threads: Pair, given: dict[str, Any], seed: int) -> "Log":
+    """Run all blocks with these arguments, and give what they did."""
+    log, order, given = Log(source, blocks, threads), random.Random(seed), dict(given)
+    starts = dict[int, int]()  # addresses are as if the storages lay far from one another
+    for name in source.arrays:
+        x = given[name]
+        start = starts.setdefault(storage_of(x).data_ptr(), len(starts) << 40)
+        start += x.storage_offset() * x._array.itemsize
+        given[name] = Memory(name, x._array._host, start, log)
+    n_blocks = math.prod(blocks)
+    with replaced(state, closes_path=False, words=None):  # of each thread in its turn
+        for block in order.sample(range(n_blocks), n_blocks):
+            run_block(log, block, given, order)
     log.finish()
     return log
 
 
-def run_block(log: Log, block: int, call: Any, order: random.Random) -> None:
+def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Random) -> None:
     """Run the threads of a block, phase by phase."""
-    log.block = block
-    threads = {n: call(**_position(log, n)) for n in range(log.n_threads)}
-    waiting, is_running = [*threads], True
-    while is_running:
-        order.shuffle(waiting)
-        reached: dict[int, int] = {}  # the lines of barriers, 0 for the end: the lowest thread
-        for n in waiting:
-            log.thread = n
+    log.block, log.written = block, set()
+    arrays = enumerate(log.source.shared.items(), start=1)
+    shared = {name: Memory(name, x.copy(), -at << 40, log) for at, (name, x) in arrays}
+    threads = {n: log.source.thread(**given) for n in range(log.n_threads)}
+    words = {n: _words(log, n, shared) for n in threads}
+    reached = dict[int, int]()  # the lines of barriers, 0 for the end: the lowest thread there
+    while 0 not in reached:
+        reached = {}
+        for n in order.sample(range(log.n_threads), log.n_threads):
+            log.thread, log.running, state.words = n, threads[n], words[n]
             try:
-                line = next(threads[n])
+                line = next(log.running)
             except (ArithmeticError, NameError, TypeError, ValueError) as error:
-                _explain(log, error)
+                log.explain(error)
             reached[line] = min(n, reached.get(line, n))
-        if len(reached) > 1:
-            _refuse_split(log, reached)
-        is_running = 0 not in reached
-        log.phase_ends(is_running)
+        log.check_barrier(reached)
+        log.phase_ends(is_barrier=0 not in reached)
 
 
-def _position(log: Log, thread: int) -> dict[str, Any]:
+def _words(log: "Log", thread: int, shared: dict[str, Memory]) -> dict[str, Any]:
     """What CUDA's words mean to a thread of the block."""
     block, own = log.blocks.place(log.block), log.threads.place(thread)
     x, y = (before * n + at for before, n, at in zip(block, log.threads, own, strict=True))
-    return {"_blockIdx": block, "_threadIdx": own, "_grid": {1: x, 2: (x, y)}.get}
+    grid, add = {1: x, 2: (x, y)}.get, Memory.add
+    words: dict[str, Any] = {"grid": grid, "atomic_add": add, "shared": shared.get}
+    sizes = {"gridDim": lambda: log.blocks, "blockDim": lambda: log.threads}
+    return {**words, **sizes, "blockIdx": lambda: block, "threadIdx": lambda: own}
 
 
-# What goes wrong
+class Log:
+    """What a launch did: its ``counts``, the ``least`` that its arguments allow, ``shown``.
+
+    Accesses are kept until all threads of the block have come to the end of the phase, and looked
+    at then. ``shown`` is what block 0 did, for a picture: for each phase and place of the source
+    the accesses of each warp there, in the order of its turns.
+    """
+
+    def __init__(self, source: Source, blocks: Pair, threads: Pair) -> None:
+        self.source, self.blocks, self.threads = source, blocks, threads
+        self.n_threads = math.prod(threads)
+        self.block = self.thread = 0  # those that run
+        self.running: Any = None  # the generator of the thread
+        self.shown = list[dict[Any, list[list[Access]]]]()
+        self._numbers = Counter[str]()
+        # the place in the text of each instruction, and what the threads did since the last barrier
+        self.positions: list[Any] = [*source.thread.__code__.co_positions()]
+        self.accesses = list[Access]()
+        self.written = set[int]()  # addresses in the shared memory of the block
+        # of each address in global memory: an access for each block and kind
+        self._touched = defaultdict[int, dict[Any, Access]](dict)
+
+    def phase_ends(self, is_barrier: bool) -> None:
+        """All threads of a block have come to a barrier, or to their end."""
+        turns, elements, warps = defaultdict[Any, int](int), defaultdict(list), defaultdict(list)
+        for access in self.accesses:
+            elements[access.address].append(access)
+            came = access.thread, access.place, access.kind
+            warps[turns[came], access.thread // WARP, *came[1:]].append(access)
+            turns[came] += 1
+        self._check_races(elements, "thread")
+        for address, accesses in elements.items():
+            if address >= 0:
+                self._touched[address] |= {(self.block, each.kind): each for each in accesses}
+            elif accesses[0].kind != STORE and address not in self.written:
+                self._refuse_unwritten(accesses[0])
+            else:  # without a race a thread wrote first what it reads here
+                self.written.add(address)
+        sites, numbers = defaultdict(list), self._numbers
+        for (_, warp, place, kind), accesses in sorted(warps.items()):
+            sites[place[0], kind != LOAD, place].append(accesses)
+            n, more = len(accesses), asked(accesses)
+            if accesses[0].address < 0:
+                numbers["bank_conflicts"] += more - 1
+            else:
+                numbers["loads"] += n * (kind != STORE)
+                numbers["stores"] += n * (kind != LOAD)
+                numbers["transactions"] += more
+            numbers["idle_threads"] += min(WARP, self.n_threads - warp * WARP) - n
+        if self.block == 0 and sites:
+            self.shown.append(sites)
+        numbers["barriers"] += is_barrier
+        self.accesses = []
+
+    def finish(self) -> None:
+        """All blocks have run: look for races between them, and add up."""
+        self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
+        self.counts = Counts(**self._numbers)
+        # each argument that is read is read once, each that is written once
+        whole = [each for them in self._touched.values() for each in them.values()]
+        read = {each.memory for each in whole if each.kind != STORE}
+        wrote = {each.memory for each in whole if each.kind != LOAD}
+        pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *wrote))
+        self.least = Counts(sum(x.host.size for x in read), sum(x.host.size for x in wrote), pieces)
+
+    # What goes wrong
+
+    def _check_races(self, elements: dict[int, list[Access]], who: str) -> None:
+        """KernelError if two threads of a phase, or two blocks, race for an element."""
+        for _, accesses in sorted(elements.items()):
+            several = len({getattr(each, who) for each in accesses}) > 1
+            if not several or {each.kind for each in accesses} in ({LOAD}, {ATOMIC}):
+                continue
+            # the write of the lowest one, and the lowest other one: in whatever order they ran
+            accesses = sorted(accesses, key=lambda a: (a.kind == LOAD, a.block, a.thread))
+            one, other = next(
+                (a, b)
+                for a, b in itertools.permutations(accesses, 2)
+                if getattr(a, who) != getattr(b, who) and {a.kind, b.kind} not in ({LOAD}, {ATOMIC})
+            )
+            low, high = sorted((one.place[0], other.place[0]))
+            repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
+            if who == "thread" and low != high:
+                repair = f"cuda.syncthreads() between line {low} and line {high}"
+            what = f"races: two {who}s touch {one.text}, and one of them writes"
+            why = ", with no barrier between: the result depends on who is first"
+            self.refuse(what, why, repair, one, other)
+
+    def refuse_outside(self, access: Access) -> NoReturn:
+        """KernelError for an index outside of its array."""
+        name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
+        what = f"reaches {access.text}, which is outside of {name}"
+        why = f"; {name} has {sizes} elements, and none is counted from the end"
+        self.refuse(what, why, "a guard around the line: if i < n:", access)
+
+    def _refuse_unwritten(self, access: Access) -> NoReturn:
+        what = f"reads {access.text} before any thread has written it"
+        why = ". Shared memory begins with no meaning, in each block anew"
+        repair = f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
+        self.refuse(what, why, repair, access)
+
+    def check_barrier(self, reached: dict[int, int]) -> None:
+        """KernelError if threads of the block have come to different barriers, or to their end."""
+        if len(reached) > 1:
+            acts = [
+                Access(self.block, n, f"waits in line {line}" if line else "has ended", (line,))
+                for line, n in sorted(reached.items(), key=lambda pair: pair[0] or math.inf)
+            ]
+            what = "has a barrier that not all threads of a block reach"
+            why = ". On a GPU they would wait for ever, or go on with wrong numbers"
+            repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
+            self.refuse(what, why, repair, *acts[:2])
+
+    def explain(self, error: Any) -> NoReturn:
+        """The error of a thread, with the line of the kernel and who was there."""
+        what, repair = f"stopped: {error}", "other numbers there"
+        if "cannot be interpreted as an integer" in str(error):
+            what, repair = "has an index that is no whole number", "//, not /"
+        line = error.__traceback__.tb_next.tb_lineno
+        self.refuse(what, "", repair, Access(self.block, self.thread, "was there", (line,)))
+
+    def refuse(self, what: str, why: str, repair: str, *acts: Access) -> NoReturn:
+        """KernelError about what threads do."""
+        threads, blocks = self.threads, self.blocks
+        told = ", ".join(
+            f"thread {threads.shown(each.thread)} of block {blocks.shown(each.block)} "
+            f"{each.kind} {each.text}".rstrip()
+            for each in acts
+        )
+        lines = map(self.source.at, sorted({each.place[0] for each in acts} - {0}))
+        first, told, one = f"Kernel {self.source.name} {what}", f"Here {told}{why}.", acts[0]
+        who = tuple(threads.place(each.thread) for each in acts)
+        at = {"line": one.place[0], "block": blocks.place(one.block), "element": one.element}
+        raise KernelError(first, *lines, told, repair=repair, threads=who, **at) from None
 
 
-def _explain(log: Log, error: Exception) -> NoReturn:
-    """The error of a thread, with the line of the kernel and who was there."""
-    frames = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in frames if frame.f_code.co_filename == log.source.file]
-    acts = [(lines[-1], log.block, log.thread, "was there")]
-    if "cannot be interpreted as an integer" in str(error):
-        log.refuse(acts, "has an index that is no whole number", repair="//, not /")
-    log.refuse(acts, f"stopped: {error}")
-
-
-def _refuse_split(log: Log, reached: dict[int, int]) -> NoReturn:
-    line, other = sorted(reached, key=lambda line: line or math.inf)[:2]
-    does = f"waits in line {other}" if other else "has ended"
-    acts = (line, log.block, reached[line], "waits there"), (line, log.block, reached[other], does)
-    what = "has a barrier that not all threads of a block reach"
-    why = ". On a GPU they would wait for ever, or go on with wrong numbers"
-    repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
-    log.refuse([*acts], what, why, repair)
+def asked(accesses: list[Access]) -> int:
+    """What a warp asks of the memory: the transactions, or the most words of one bank."""
+    if accesses[0].address >= 0:
+        return len({each.address // PIECE for each in accesses})
+    words = {each.address // WORD for each in accesses}
+    return max(Counter(word % BANKS for word in words).values())

@@ -2,8 +2,8 @@
 
 A kernel is written once. ``Source`` makes of it what cupyx.jit.rawkernel compiles (docs.cupy.dev,
 Custom kernels, JIT kernel definition), and refuses what cupyx.jit or the simulated device does not
-understand, with the line and what to write instead. ``_ForSimulated`` makes what a thread of the
-simulated device runs.
+understand, with the line and what to write instead. The simulated device runs the text as it is,
+but for the barriers: there CUDA's words ask the thread that runs.
 """
 
 import ast
@@ -19,6 +19,7 @@ import numpy as np
 
 from tensorkit.dtypes import DType
 from tensorkit.errors import KernelError
+from tensorkit.thread_state import state
 
 MOST_SHARED = 48 * 1024
 _MATH = math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh
@@ -33,15 +34,12 @@ _UNDERSTOOD = """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
     "Return": ("a kernel returns nothing", "out[i] = value; or if i < n: around the other lines"),
-    "Break": ("`break` is not understood", "while i < n and found == 0:"),
-    "Continue": ("`continue` is not understood", "if around the rest of the loop"),
     "List": ("a thread has no lists", f"{_SHARED}, or a name for each value"),
     "ListComp": ("a thread has no lists", "for j in range(n):"),
     "JoinedStr": ("a thread has no texts", "out[i] = value, and look at out afterwards"),
     "Slice": ("a thread works on single elements", "for j in range(n):"),
     "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
-    "Try": ("a thread catches no exceptions", "if i < n:"),
     "AnnAssign": ("a kernel has no annotations", "total = 0.0"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
 }
@@ -50,19 +48,20 @@ _INSTEAD = {  # what learners write, and what to write instead
 class Word:
     """One of CUDA's words, which has a meaning within a kernel only."""
 
-    def __init__(self, name: str, example: str) -> None:
-        self.name, self.example = name, example
+    def __init__(self, name: str, example: str = "") -> None:
+        self.name, self.example = name, example or f"cuda.{name}.x"
 
-    def __call__(self, *_: Any) -> Any:
-        first = f"cuda.{self.name} has a meaning within a kernel only"
-        raise KernelError(first, repair=f"@cuda.kernel above the function with {self.example}")
+    def __call__(self, *args: Any) -> Any:
+        if state.words is None:
+            first = f"cuda.{self.name} has a meaning within a kernel only"
+            raise KernelError(first, repair=f"@cuda.kernel above the function with {self.example}")
+        return state.words[self.name](*args)
 
-    x = y = property(__call__)
+    x = property(lambda self: self().x)
+    y = property(lambda self: self().y)
 
 
-threadIdx, blockIdx, blockDim, gridDim = POSITIONS = tuple(
-    Word(name, f"cuda.{name}.x") for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
-)
+POSITIONS = tuple(map(Word, ("threadIdx", "blockIdx", "blockDim", "gridDim")))
 grid = Word("grid", "i = cuda.grid(1), or i, j = cuda.grid(2)")
 syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
@@ -75,53 +74,51 @@ _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinF
 class Source(ast.NodeTransformer):
     """What is known of a kernel from its text; KernelError for what cannot be compiled.
 
-    ``arrays`` are the parameters that are tensors; ``written`` and ``added`` those that the kernel
-    changes, and adds to by atomic_add; ``shared`` holds an array like each shared one;
-    ``n_dims`` says in how many dimensions each of them is indexed. ``thread`` is what a thread runs
-    on the simulated device: it is called with the parameters, the shared arrays and CUDA's words,
-    and gives the line of each barrier, 0 at the end. ``for_cupy`` is a text with the names ``jit``,
-    ``cupy`` and ``numpy`` around it.
+    ``n_dims`` says in how many dimensions each array is indexed: parameters that are tensors, which
+    are ``arrays``, and shared arrays. ``plain`` has the other names, with a line; ``written`` and
+    ``added`` the arrays that the kernel changes, and adds to by atomic_add; ``shared`` an array
+    like each shared one. ``thread`` is what a thread runs on the simulated device: it is called
+    with the parameters, and gives the line of each barrier, 0 at the end. ``for_cupy`` is a text
+    with the names ``jit``, ``cupy`` and ``numpy`` around it.
     """
+
+    gap = 0  # a line of a program that is to be completed; it is refused when it is launched
 
     def __init__(self, function: FunctionType) -> None:
         self.name, self.file = function.__name__, function.__code__.co_filename
         self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+        self.own = function.__code__.co_varnames  # parameters, and names that are assigned
         try:
             lines, self.line = inspect.getsourcelines(function)
             self.first = self.line
             self.lines = textwrap.dedent("".join(lines)).splitlines()
             tree: Any = ast.parse("\n".join(self.lines))
-            self.tree: Any = ast.increment_lineno(tree, self.first - 1).body[0]
-            self.parameters = [arg.arg for arg in self.tree.args.args]
+            tree = ast.increment_lineno(tree, self.first - 1).body[0]
+            self.parameters = [arg.arg for arg in tree.args.args]
         except (OSError, TypeError, SyntaxError, IndexError, AttributeError):
-            first = f"The text of kernel {self.name} is not found"
             repair = "@cuda.kernel above a def in a cell or a file"
-            raise KernelError(first, repair=repair) from None
-        if len(self.parameters) < len([*ast.iter_child_nodes(self.tree.args)]):
+            raise KernelError(f"The text of {self.name} is not found", repair=repair) from None
+        if len(self.parameters) < len([*ast.iter_child_nodes(tree.args)]):
             self.refuse("its parameters have no defaults and no *", "def kernel(x, out, n):")
-        nodes: list[Any] = [*ast.walk(self.tree)]
-        names = [node for node in nodes if isinstance(node, ast.Name)]
-        self.used = {name.id for name in names}
-        self.locals = {name.id for name in names if isinstance(name.ctx, ast.Store)}
-        # the lines of a program that is to be completed; it is refused when it is launched
-        constants = [node for node in nodes if isinstance(node, ast.Constant)]
-        self.gaps = [node.lineno for node in constants if node.value is ...]
-        indexed = [node.value for node in nodes if isinstance(node, ast.Subscript)]
-        indexed += [x for node in nodes if self.calls(node, atomic_add) for x in node.args[:1]]
-        self.arrays = {*map(ast.unparse, indexed)} & {*self.parameters}
-        self.n_dims = dict[str, int]()
+        self.n_dims, self.plain = dict[str, int](), dict[str, int]()
         self.shared = dict[str, Any]()
         self.written, self.added = set[str](), set[str]()
-        bare = self._bare()
-        self.body = bare.body
-        bare.body = [self.visit(each) for each in self.body]
-        self.for_cupy = ast.unparse(ast.fix_missing_locations(bare)) + "\n"
-        self.thread = self._for_simulated()
+        # without decorators, docstring and annotations
+        tree.decorator_list, tree.returns = [], None
+        tree.args.args = [ast.arg(name) for name in self.parameters]
+        self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :]
+        self.thread = self._for_simulated(deepcopy(tree))
+        tree.body = [self.visit(each) for each in self.body]
+        for name in self.n_dims.keys() & self.plain.keys():
+            what = f"{name} is an array; a thread works on elements"
+            self.refuse(what, f"{name}[i]", self.plain[name])
+        self.arrays = [name for name in self.parameters if name in self.n_dims]
+        self.for_cupy = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
     def value(self, node: Any) -> Any:
         """A number, function, module or word that is meant outside of the kernel; else None."""
         found = None
-        if isinstance(node, ast.Name) and node.id not in (*self.locals, *self.parameters):
+        if isinstance(node, ast.Name) and node.id not in self.own:
             found = self.known.get(node.id, getattr(builtins, node.id, None))
         elif isinstance(node, ast.Attribute) and type(self.value(node.value)) is ModuleType:
             found = getattr(self.value(node.value), node.attr, None)
@@ -135,29 +132,22 @@ class Source(ast.NodeTransformer):
         """A line of the kernel in words: its number and its text."""
         return f"line {line}: {self.lines[line - self.first].strip()}"
 
-    def refuse(self, what: str, repair: str) -> NoReturn:
-        """KernelError about the line that is looked at."""
-        first = f"Kernel {self.name} cannot be compiled: {what}"
-        raise KernelError(first, self.at(self.line), repair=repair, line=self.line)
+    def refuse(self, what: str, repair: str, line: int = 0) -> NoReturn:
+        """KernelError about a line, otherwise the one that is looked at."""
+        first, line = f"Kernel {self.name} cannot be compiled: {what}", line or self.line
+        raise KernelError(first, self.at(line), repair=repair, line=line)
 
-    def _for_simulated(self) -> Any:
-        node = _ForSimulated(self).visit(self._bare())
-        names = *self.shared, *(f"_{each.name}" for each in (*POSITIONS, grid, atomic_add))
-        node.args.kwonlyargs = [ast.arg(name) for name in names]
-        node.args.kw_defaults = [None] * len(names)
-        node.body.append(ast.Expr(ast.Yield(ast.Constant(0))))
-        module = ast.fix_missing_locations(ast.Module([node], []))
-        namespace = dict(self.known)
+    def _for_simulated(self, tree: Any) -> Any:
+        """The function, a generator: a barrier is a yield, a shared array is asked for by name."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and self.calls(node.value, syncthreads):
+                node.value = ast.Yield(ast.Constant(node.lineno))
+            elif isinstance(node, ast.Assign) and self.calls(node.value, shared):
+                node.value.args = [ast.Constant(ast.unparse(node.targets[0]))]  # type: ignore[attr-defined]
+        tree.body.append(ast.Expr(ast.Yield(ast.Constant(0))))
+        module, namespace = ast.fix_missing_locations(ast.Module([tree], [])), dict(self.known)
         exec(compile(module, self.file, "exec"), namespace)
         return namespace[self.name]
-
-    def _bare(self) -> Any:
-        """A copy of the function without decorators, docstring and annotations."""
-        node = deepcopy(self.tree)
-        node.decorator_list, node.returns = [], None
-        node.args.args = [ast.arg(name) for name in self.parameters]
-        node.body = node.body[ast.get_docstring(node) is not None :]
-        return node
 
     # What cupyx.jit compiles: there threadIdx has no sign, and shared arrays have one dimension
 
@@ -165,7 +155,7 @@ class Source(ast.NodeTransformer):
         """What stands for this node; KernelError for one of an unknown kind."""
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
-            default = f"`{kind.lower()}` is not understood", "if, while, for j in range(n)"
+            default = f"`{kind.lower()}` is not understood", "if, or while i < n and found == 0:"
             self.refuse(*_INSTEAD.get(kind, default))
         match node:
             case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
@@ -174,8 +164,14 @@ class Source(ast.NodeTransformer):
                 self.refuse("one name is assigned at a time", "a line for each name")
             case ast.Compare(ops=[_, _, *_]):
                 self.refuse("one comparison at a time", "0 <= i and i < n")
-            case ast.Constant(value=value) if type(value) not in (*_NUMBERS, type(...)):
+            case ast.Constant(value=builtins.Ellipsis):
+                self.gap = self.gap or self.line
+            case ast.Constant(value=value) if type(value) not in _NUMBERS:
                 self.refuse("a kernel computes with numbers, not texts", "0.0, or math.inf")
+            case ast.Expr(ast.Call(_, [], []) as call) if self.calls(call, syncthreads):
+                return ast.Expr(_expression("jit.syncthreads()"))
+            case ast.Attribute(of, "x" | "y" as axis) if (word := self.value(of)) in POSITIONS:
+                return _int64(_expression(f"jit.{word.name}.{axis}"))
         return super().visit(node)
 
     # Statements
@@ -195,26 +191,19 @@ class Source(ast.NodeTransformer):
 
     def _shared(self, node: Any, target: Any, call: Any) -> Any:
         """The line that makes a shared array, whose sizes are constants."""
-        target = self.visit(target)
         try:
-            sizes, dtype = call.args
+            name, (sizes, dtype) = target.id, call.args
             shape = [eval(ast.unparse(self.visit(each)), {}) for each in _parts(sizes)]
             array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
         except (AttributeError, NameError, TypeError, ValueError):
             array = None
         if array is None or array.ndim > 2 or node not in self.body or call.keywords:
             self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
-        self.shared[target.id], self.n_dims[target.id] = array, array.ndim
+        self.shared[name], self.n_dims[name] = array, array.ndim
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
-            what = f"its shared arrays take more than the {MOST_SHARED:,} bytes of a block"
-            self.refuse(what, "a smaller tile")
+            self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")
         memory = f"jit.shared_memory(numpy.{array.dtype}, {array.size})"
         return ast.Assign([target], _expression(memory))
-
-    def visit_Expr(self, node: Any) -> Any:
-        if self.calls(node.value, syncthreads) and ast.unparse(node).endswith("()"):
-            return ast.Expr(_expression("jit.syncthreads()"))
-        return self.generic_visit(node)
 
     def visit_For(self, node: Any) -> Any:
         loop = node.iter
@@ -226,84 +215,46 @@ class Source(ast.NodeTransformer):
     # Expressions
 
     def visit_Subscript(self, node: Any) -> Any:
-        if isinstance(node.ctx, ast.Store):
-            self.written.add(ast.unparse(node.value))
-        return ast.Subscript(node.value, self._index(node.value, node.slice), node.ctx)
-
-    def _index(self, array: Any, index: Any) -> Any:
-        """The index of an element; KernelError for what is no array."""
-        name = ast.unparse(array)
-        if name not in (*self.arrays, *self.shared):
+        name = ast.unparse(node.value)
+        parts = [ast.unparse(self.visit(each)) for each in _parts(node.slice)]
+        if name not in (*self.parameters, *self.shared):
             self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
-        parts = [ast.unparse(self.visit(each)) for each in _parts(index)]
         if self.n_dims.setdefault(name, len(parts)) != len(parts):
             what = f"{name} has {self.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
             self.refuse(what, f"{name}[i], or {name}[i, j]")
+        if isinstance(node.ctx, ast.Store):
+            self.written.add(name)
         if name in self.shared and len(parts) == 2:
             parts = [f"({parts[0]}) * {self.shared[name].shape[1]} + ({parts[1]})"]
-        return _expression(", ".join(parts))
-
-    def visit_Attribute(self, node: Any) -> Any:
-        word = self.value(node.value)
-        if isinstance(node.ctx, ast.Store):
-            self.refuse(f"{ast.unparse(node)} is no name of this kernel's", "own = ...")
-        if word in POSITIONS and node.attr in ("x", "y"):
-            return _int64(_expression(f"jit.{word.name}.{node.attr}"))
-        return self.visit_Name(node)
+        return ast.Subscript(node.value, _expression(", ".join(parts)), node.ctx)
 
     def visit_Name(self, node: Any) -> Any:
         text, value = ast.unparse(node), self.value(node)
-        if text in (*self.arrays, *self.shared):
-            self.refuse(f"{text} is an array; a thread works on elements", f"{text}[i]")
-        if type(value) in _NUMBERS:
+        if type(value) in _NUMBERS and isinstance(node.ctx, ast.Load):
             return ast.Constant(value)
-        if text not in (*self.parameters, *self.locals):
-            repair = f"def {self.name}(..., {text.rpartition('.')[2]}):"
-            repair = value.example if isinstance(value, Word) else repair
+        if text not in self.own:
+            repair = _CALLS.get(value, f"def {self.name}(..., {text.rpartition('.')[2]}):")
             self.refuse(f"{text} is no number and no argument", repair)
+        self.plain.setdefault(text, self.line)
         return node
+
+    visit_Attribute = visit_Name
 
     def visit_Call(self, node: Any) -> Any:
         name, function, args = ast.unparse(node.func), self.value(node.func), node.args
         if function is atomic_add and len(args) == 3 and not node.keywords:
-            self.written.add(ast.unparse(args[0]))
+            element = self.visit(ast.Subscript(args[0], args[1], ast.Store()))
             self.added.add(ast.unparse(args[0]))
-            args = [args[0], self._index(*args[:2]), self.visit(args[2])]
+            args = [args[0], element.slice, self.visit(args[2])]
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
             return _int64(_expression("jit.grid(1)"))
         if function not in _FUNCTIONS or node.keywords:
             repair = "while i < n:" if name == self.name else _CALLS.get(function, _KNOWN)
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
-        is_of_cupy = function in (abs, *_MATH)
-        found = _expression(f"cupy.{function.__name__}") if is_of_cupy else node.func
+        of_cupy = "cupy." if function in (abs, *_MATH) else ""
+        found = _expression(of_cupy + function.__name__)
         return ast.Call(found, [self.visit(each) for each in args], [])
-
-
-class _ForSimulated(ast.NodeTransformer):
-    """What a thread of the simulated device runs: a generator, in which a barrier is a yield.
-
-    CUDA's words and shared arrays are arguments there: ``_threadIdx`` for ``cuda.threadIdx``.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def visit_Expr(self, node: Any) -> Any:
-        if self.source.calls(node.value, syncthreads):
-            return ast.Expr(ast.Yield(ast.Constant(node.lineno)))
-        return self.generic_visit(node)
-
-    def visit_Assign(self, node: Any) -> Any:
-        return ast.Pass() if self.source.calls(node.value, shared) else self.generic_visit(node)
-
-    def visit_Name(self, node: Any) -> Any:
-        word = self.source.value(node)
-        if isinstance(word, Word):
-            return ast.Name(f"_{word.name}", ast.Load())
-        return self.generic_visit(node)
-
-    visit_Attribute = visit_Name
 
 
 def _parts(index: Any) -> Any:

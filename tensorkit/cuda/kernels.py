@@ -1,28 +1,25 @@
 """Kernels in Python: ``@tk.cuda.kernel``, the launch ``kernel[blocks, threads](...)``, the profile.
 
-The simulated device runs every thread (``kernel_run``) and counts what the memory was asked for
-(``kernel_log``). A GPU is given the same source by cupyx.jit, which compiles it at the first
-launch. What may stand in a kernel is the same for both (``kernel_source``).
+The simulated device runs every thread and counts what the memory was asked for (``kernel_run``). A
+GPU is given the same source by cupyx.jit, which compiles it at the first launch. What may stand in
+a kernel is the same for both (``kernel_source``).
 """
 
 import importlib
 import linecache
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property, update_wrapper
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from tensorkit import call_stack
-from tensorkit.autograd.versions import check_write, written
-from tensorkit.base import TensorBase, storage_of
-from tensorkit.cuda.kernel_log import PIECE, Counts, Log, Pair
-from tensorkit.cuda.kernel_run import run
+from tensorkit.autograd.versions import bump_version, check_write
+from tensorkit.base import TensorBase
+from tensorkit.cuda.kernel_run import PIECE, Counts, Log, Pair, run
 from tensorkit.cuda.kernel_source import WORDS, Source
-from tensorkit.devices import as_device
-from tensorkit.errors import AcceleratorError, DeviceMismatchError, DTypeError, message
+from tensorkit.devices import as_device, check_same_device
+from tensorkit.errors import AcceleratorError, DTypeError, message
 from tensorkit.errstate import without_warnings
 from tensorkit.random import initial_seed
 
@@ -59,89 +56,10 @@ class Launch(NamedTuple):
 
 
 class Kernel:
-    """A function that many threads run; launched as ``kernel[blocks, threads](x, out, n)``.
+    """A function that every thread of a launch runs: ``kernel[blocks, threads](x, out, n)``.
 
     blocks, threads: how many blocks, and threads in each (at most 1,024): integers, or pairs for
-    two dimensions. Gives the ``Launch``.
-    """
-
-    __name__: str
-
-    def __init__(self, function: Any) -> None:
-        update_wrapper(self, function)
-        self.source = Source(function)
-
-    def __getitem__(self, sizes: Any) -> Any:
-        sizes = sizes if type(sizes) is tuple else (sizes,)
-        pairs = [size if type(size) is tuple else (size, 1) for size in sizes]
-        is_whole = all(type(number) is int and number > 0 for pair in pairs for number in pair)
-        if [*map(len, pairs)] != [2, 2] or not is_whole:
-            what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
-            self._refuse_sizes(ValueError, f"{what}, not {sizes}")
-        blocks, threads = (Pair(*pair) for pair in pairs)
-        if (n := threads.x * threads.y) > MOST_THREADS:
-            raise AcceleratorError(
-                "CUDA error: invalid configuration argument",
-                f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}.",
-                repair=f"{self.__name__}[more blocks, 256](...)",
-            )
-        return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
-
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse_sizes(TypeError, "the numbers of blocks and threads are missing")
-
-    def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
-        repair = f"{self.__name__}[-(-n // 256), 256]({', '.join(self.source.parameters)})"
-        _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
-
-    def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
-        source, name, wanted = self.source, self.__name__, self.source.parameters
-        if len(args) != len(wanted):
-            first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
-            _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
-        if source.gaps:
-            source.line = source.gaps[0]
-            source.refuse("a gap is still open", "what its comment asks for")
-        given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
-        for parameter, value in given.items():
-            _check(source, parameter, value, backend)
-        tensors = {name: value for name, value in given.items() if name in source.arrays}
-        numbers = {name: value for name, value in given.items() if name not in tensors}
-        did: Any = None, None, None
-        if backend.is_simulated:
-            hosts = _with_addresses(tensors)
-            log = without_warnings(run, source, blocks, threads, hosts, numbers, initial_seed())
-            backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
-            did = log.counts, log.least, log
-        else:
-            values = {n: _NUMBERS[type(x)](x) for n, x in numbers.items() if n in source.used}
-            values |= {name: x._array for name, x in tensors.items()}
-            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
-        for parameter in source.written - source.shared.keys():
-            written(given[parameter], name)
-        user = call_stack.of_user(caller)
-        line = user.f_code.co_filename, user.f_lineno
-        launch = Launch(self, blocks, threads, args, line, *did)
-        for each in _open:
-            each.append(launch)
-        return launch
-
-    @cached_property
-    def _compiled(self) -> Any:
-        """What cupyx.jit makes, which reads the text of the function that it is given."""
-        jit, source = importlib.import_module("cupyx.jit"), self.source
-        text, file = source.for_cupy, f"<{source.name}, {source.file}, {source.first}>"
-        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-        names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
-        exec(compile(text, file, "exec"), names)
-        return jit.rawkernel()(names[source.name])
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"
-
-
-def kernel(function: Any) -> Kernel:
-    """A kernel: a function that every thread of a launch runs.
+    two dimensions. A launch gives a ``Launch``.
 
     Within it ``tk.cuda`` has CUDA's words: ``grid(1)``, ``threadIdx``, ``blockIdx``, ``blockDim``,
     ``gridDim`` (``.x``, ``.y``), ``syncthreads()``, ``shared(shape, dtype)`` and
@@ -163,7 +81,76 @@ def kernel(function: Any) -> Kernel:
     <double[2, 4]: 5 loads, 5 stores, 4 transactions (least 2)>
     tensor([0., 2., 4., 6., 8.], device='cuda:0')
     """
-    return Kernel(function)
+
+    __name__: str
+
+    def __init__(self, function: Any) -> None:
+        update_wrapper(self, function)
+        self.source = Source(function)
+
+    def __getitem__(self, sizes: Any) -> Any:
+        sizes = sizes if type(sizes) is tuple else (sizes,)
+        pairs = [size if type(size) is tuple else (size, 1) for size in sizes]
+        is_whole = all(type(number) is int and number > 0 for pair in pairs for number in pair)
+        if [*map(len, pairs)] != [2, 2] or not is_whole:
+            what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
+            self._refuse_sizes(ValueError, f"{what}, not {sizes}")
+        blocks, threads = (Pair(*pair) for pair in pairs)
+        if (n := threads.x * threads.y) > MOST_THREADS:
+            what = f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}."
+            first = "CUDA error: invalid configuration argument"
+            raise AcceleratorError(first, what, repair=f"{self.__name__}[more blocks, 256](...)")
+        return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_sizes(TypeError, "the numbers of blocks and threads are missing")
+
+    def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
+        repair = f"{self.__name__}[-(-n // 256), 256]({', '.join(self.source.parameters)})"
+        _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
+
+    def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
+        source, name, wanted = self.source, self.__name__, self.source.parameters
+        if len(args) != len(wanted):
+            first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
+            _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
+        if source.gap:
+            source.refuse("a gap is still open", "what its comment asks for", source.gap)
+        given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
+        for parameter, value in given.items():
+            _check(source, parameter, value, backend)
+        log: Any = None
+        if backend.is_simulated:
+            log = without_warnings(run, source, blocks, threads, given, initial_seed())
+            backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
+        else:
+            values = {x: _NUMBERS[type(given[x])](given[x]) for x in wanted if x in source.plain}
+            values |= {x: given[x]._array for x in source.arrays}
+            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
+        for parameter in source.written - source.shared.keys():
+            bump_version(given[parameter], name)
+        user = call_stack.of_user(caller)
+        at = user.f_code.co_filename, user.f_lineno
+        launch = Launch(self, blocks, threads, args, at, log and log.counts, log and log.least, log)
+        for each in _open:
+            each.append(launch)
+        return launch
+
+    @cached_property
+    def _compiled(self) -> Any:
+        """What cupyx.jit makes, which reads the text of the function that it is given."""
+        jit, source = importlib.import_module("cupyx.jit"), self.source
+        text, file = source.for_cupy, f"<{source.name}, {source.file}, {source.first}>"
+        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+        names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
+        exec(compile(text, file, "exec"), names)
+        return jit.rawkernel()(names[source.name])
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"
+
+
+kernel = Kernel
 
 
 def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
@@ -174,15 +161,12 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     """Raise unless this can be the value of a parameter."""
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
     if parameter not in source.arrays:
-        if type(value) not in _NUMBERS and parameter in source.used:
-            repair = f"{parameter}.item(), or a number"
-            _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
+        if type(value) not in _NUMBERS and parameter in source.plain:
+            _refuse(TypeError, f"{name} is a number here, not {kind}", f"{parameter}.item()")
         return
     if not isinstance(value, TensorBase):
         _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
-    if value.device is not backend.device:
-        what = f"{name} is on {value.device}, and a kernel sees the memory of {backend.device}"
-        _refuse(DeviceMismatchError, what, f"{parameter}.to('cuda')")
+    check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')")
     known = _DTYPES[:2] if parameter in source.added else _DTYPES
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
@@ -195,20 +179,29 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
         _refuse(TypeError, what, f"{parameter}.detach()")
 
 
-def _with_addresses(tensors: dict[str, Any]) -> dict[str, tuple[Any, int]]:
-    """NumPy's arrays of these, and addresses as if the storages lay far from one another."""
-    storages = [storage_of(x).data_ptr() for x in tensors.values()]
-    return {
-        name: (x._array._host, (storages.index(at) << 40) + x.storage_offset() * x._array.itemsize)
-        for (name, x), at in zip(tensors.items(), storages, strict=True)
-    }
-
-
 # Profile
 
 
-class Profile(list[Launch]):
-    """The launches of a block; printed as a table."""
+_open: list["profile"] = []
+
+
+class profile(list[Launch]):
+    """``with tk.cuda.profile() as profile:`` notes the launches of kernels written in Python.
+
+    It is a list of them, which is printed as a table.
+
+    >>> with tk.cuda.profile() as profile:
+    ...     pass
+    >>> len(profile)
+    0
+    """
+
+    def __enter__(self) -> Self:
+        _open.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _open.pop()
 
     def __repr__(self) -> str:
         rows = [("launch", *(name.replace("_", " ") for name in Counts._fields)), *map(_row, self)]
@@ -221,26 +214,7 @@ def _row(launch: Launch) -> tuple[str, ...]:
     file, number = launch.line
     text = linecache.getline(file, number).strip() or launch.kernel.__name__
     cells = ["not counted"] * len(Counts._fields)
-    if launch.counts is not None and launch.least is not None:
+    if launch.counts and launch.least:
         pairs = zip(launch.counts, launch.least, strict=True)
         cells = [f"{now:,} ({least:,})" if least else f"{now:,}" for now, least in pairs]
     return (f"line {number}: {text if len(text) <= 48 else text[:47] + '…'}", *cells)
-
-
-_open: list[Profile] = []
-
-
-@contextmanager
-def profile() -> Iterator[Profile]:
-    """``with tk.cuda.profile() as profile:`` notes the launches of kernels written in Python.
-
-    >>> with tk.cuda.profile() as profile:
-    ...     pass
-    >>> len(profile)
-    0
-    """
-    _open.append(Profile())
-    try:
-        yield _open[-1]
-    finally:
-        _open.pop()

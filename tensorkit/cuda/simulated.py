@@ -117,7 +117,7 @@ class Array:
         if name in _TO_HOST:
             return without_warnings(getattr(self._waited(name), name), *args, **options)
         if name in ("take", "compress"):
-            _refuse_lists(*args[:1])
+            _check_no_lists(*args[:1])
         function = {"take": _take, "dot": partial(_product, np.dot)}.get(name)
         function = function or getattr(np.ndarray, name)
         return self.memory.backend.run(name, function, (self, *args), options)
@@ -143,7 +143,7 @@ class Array:
         return self.memory.backend.run("getitem", _read, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _refuse_lists(value)
+        _check_no_lists(value)
         backend = self.memory.backend
         index, value = _on_host((index, value), backend)
         index = _inside(index, self.shape)
@@ -196,7 +196,7 @@ def _inside(index: Any, shape: tuple[int, ...]) -> Any:
     """An index whose arrays of integers lie inside of ``shape``: those outside wrap around."""
     parts, dim = [], 0
     for part in index if isinstance(index, tuple) else (index,):
-        _refuse_lists(part)
+        _check_no_lists(part)
         is_array = isinstance(part, np.ndarray)
         if is_array and part.dtype != bool and shape[dim]:
             part = part % shape[dim]
@@ -239,7 +239,7 @@ def _on_host(value: Any, backend: "Simulated") -> Any:
     return value
 
 
-def _refuse_lists(*values: Any) -> None:
+def _check_no_lists(*values: Any) -> None:
     """TypeError for numbers in a list: CuPy refuses them, or sends them to the device unasked."""
     for value in values:
         if isinstance(value, (tuple, list)):
@@ -262,7 +262,7 @@ class _Ufunc:
         self._backend, self._ufunc, self.name = backend, ufunc, ufunc.__name__
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        _refuse_lists(*args)
+        _check_no_lists(*args)
         function = partial(_product, np.matmul) if self._ufunc is np.matmul else self._ufunc
         return self._backend.run(self.name, function, args, options)
 
@@ -401,7 +401,7 @@ class Simulated(CudaBackend):
         """A copy on the host, which waits."""
         if why != "to":
             self.wait(why)
-        self.answer()
+        self.raise_pending()
         self.clock.transfer(why, "device to host", array.nbytes)
         return array._host.copy(order="K")
 
@@ -412,7 +412,7 @@ class Simulated(CudaBackend):
     def wait(self, name: str) -> None:
         """The host waits for the device."""
         self.clock.wait(name)
-        self.answer()
+        self.raise_pending()
 
     def event(self) -> float:
         """The moment at which the device will have done what it was asked."""

@@ -1,6 +1,5 @@
 """``explain.dispatch``: which layers a call passes, and why it skips the others."""
 
-from collections.abc import Callable
 from typing import Any
 
 from tensorkit.viz._dispatch import Route, routes_of, sentences
@@ -13,7 +12,7 @@ class Dispatch(Explanation):
     routes: list[Route]
 
 
-def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Dispatch:
+def dispatch(operation: Any, *args: Any, **options: Any) -> Dispatch:
     """Which layers a call passes, why it skips the others, and the kernel that it ends in.
 
     The call is made, once, and its layers say what they did; a mode that is on sees it. Of a
@@ -27,9 +26,7 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Dispa
     ...     explain.dispatch(tk.add, a, 1).routes[0].layers[0].reason
     'made inside no_grad'
     """
-    routes = routes_of("explain.dispatch", operation, args, options)
-    ends = [f"{route.operation} ends in {route.kernel}" for route in routes]
-    title = ends[0] if len(ends) == 1 else f"{len(ends)} operations are dispatched"
-    found = Dispatch(title, *sentences(routes))
+    routes = routes_of(operation, args, options)
+    found = Dispatch(*sentences(routes))
     found.routes = routes
     return found

@@ -68,7 +68,7 @@ def embedding(input: Tensor, weight: Tensor, **others: Any) -> Tensor:
     tensor([[3., 4.],
             [3., 4.]])
     """
-    errors.refuse_options("embedding", "input, weight", others)
+    errors.check_options("embedding", "input, weight", others)
     return _embedding(weight, input)
 
 
@@ -122,7 +122,7 @@ def layer_norm(
     return _native_layer_norm(input, weight, bias, eps)
 
 
-@op(tensors=3, dtypes="floating", kernel="LayerNormKernelImpl")
+@op(tensors=3, dtypes="floating", kernel_name="LayerNormKernelImpl")
 def _native_layer_norm(
     xp: Any, input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
@@ -214,7 +214,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
         return items
     sums = total(xp, wide(xp, items))
     sums = sums / items.size if reduction == "mean" else sums
-    return sums.astype(items.dtype, copy=False)
+    return sums if sums.dtype == items.dtype else sums.astype(items.dtype)
 
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
@@ -284,7 +284,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     lambda x, y: 2 * (y - x),
     promote=True,
     dtypes="floating",
-    kernel="mse_cpu",
+    kernel_name="mse_cpu",
 )
 def _mse_loss(xp: Any, x: Any, y: Any) -> Any:
     difference = x - y
@@ -379,7 +379,7 @@ def cross_entropy(
     """
     need_tensor("cross_entropy_loss", input)
     others.update(weight=weight)
-    errors.refuse_options("cross_entropy", "class numbers as target, reduction", others)
+    errors.check_options("cross_entropy", "class numbers as target, reduction", others)
     scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(scores, target, reduction=reduction)
 
@@ -403,7 +403,7 @@ def binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
     """
     inside, backend = (x >= 0) & (x <= 1), backend_of(x)
     if backend is not CPU.backend:
-        backend.expect(inside, "The input of this loss was no probability")
+        backend.device_assert(inside, "The input of this loss was no probability")
     elif not inside.all():
         repair = "binary_cross_entropy_with_logits(input, target)"
         raise errors.DTypeError("all elements of input should be between 0 and 1", repair=repair)

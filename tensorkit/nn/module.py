@@ -15,7 +15,7 @@ from tensorkit import absent
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import empty
-from tensorkit.errors import message, refuse_options
+from tensorkit.errors import check_options, message
 
 
 class Parameter(Tensor):
@@ -83,7 +83,7 @@ class Module:
         """What is no option of a layer comes here, and is refused."""
         if others:
             settings = getattr(self, "settings", None) or [*signature(type(self)).parameters][:-1]
-            refuse_options(type(self).__name__, ", ".join(settings) or "no settings", others)
+            check_options(type(self).__name__, ", ".join(settings) or "no settings", others)
         vars(self)["training"] = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -27,7 +27,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     return _gelu(input)
 
 
-@op(elementwise=True, dtypes="floating", kernel="GeluKernelImpl")
+@op(elementwise=True, dtypes="floating", kernel_name="GeluKernelImpl")
 def _gelu(xp: Any, input: Any) -> Any:
     below = xp.asarray(erf.definition.forward(xp, input * input.dtype.type(sqrt(0.5))))
     below += input.dtype.type(1)
@@ -42,7 +42,7 @@ def _gelu_slope(x: Any) -> Any:
 _gelu.grad(input=lambda g, input: g * _gelu_slope(input))
 
 
-@op(elementwise=True, dtypes="floating", kernel="silu_cpu")
+@op(elementwise=True, dtypes="floating", kernel_name="silu_cpu")
 def silu(xp: Any, input: Any) -> Any:
     """``x * sigmoid(x)``, element by element.
 

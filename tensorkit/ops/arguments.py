@@ -140,15 +140,11 @@ def result_type(*values: Any) -> DType:
     return found
 
 
-def promoted(values: list[Any], to_floating: bool) -> tuple[list[Any], DType]:
-    """Tensors and numbers as arrays of the dtype that they have together, and that dtype.
-
-    None stays None; ``to_floating``: integers become the default dtype.
-    """
-    dtype = result_type(*[x for x in values if x is not None])
-    if to_floating and not dtype.is_floating_point:
-        dtype = dtypes.get_default_dtype()
-    return [None if x is None else without_warnings(as_array, x, dtype) for x in values], dtype
+def promoted_dtype(operands: list[Any], to_floating: bool) -> DType:
+    """The dtype that an operation computes in; ``to_floating``: the default one for integers."""
+    dtype = result_type(*[x for x in operands if x is not None])
+    is_converted = to_floating and not dtype.is_floating_point
+    return dtypes.get_default_dtype() if is_converted else dtype
 
 
 def as_array(value: Any, dtype: DType) -> Any:

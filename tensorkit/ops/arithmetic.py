@@ -127,7 +127,7 @@ def _check_divisor(x: Any, y: Any) -> None:
         return
     backend = backend_of(y)
     if backend is not CPU.backend:  # PyTorch leaves it at what the GPU makes of it
-        backend.expect(y != 0, "An integer was divided by zero")
+        backend.device_assert(y != 0, "An integer was divided by zero")
     elif not y.all():
         raise DTypeError(
             "ZeroDivisionError",
@@ -136,7 +136,7 @@ def _check_divisor(x: Any, y: Any) -> None:
         )
 
 
-@op(promote=True, symbol="//", dtypes="numeric", kernel="div_floor_cpu")
+@op(promote=True, symbol="//", dtypes="numeric", kernel_name="div_floor_cpu")
 def floor_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
 

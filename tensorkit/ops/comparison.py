@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import add_node, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
@@ -17,6 +16,7 @@ from tensorkit.errstate import without_warnings
 from tensorkit.ops import arguments, inplace
 from tensorkit.ops.copying import on_one_device
 from tensorkit.ops.inplace import in_place
+from tensorkit.thread_state import state
 
 
 @seen_by_modes

@@ -5,7 +5,7 @@ from typing import Any
 from tensorkit import base, layout
 from tensorkit.autograd.node import Rule, add_node
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, Backend, Device, backend_of, refuse_mix
+from tensorkit.devices import CPU, Backend, Device, backend_of, check_same_device
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DeviceMismatchError
@@ -25,7 +25,7 @@ def on_one_device(*values: Any) -> tuple[Any, ...]:
         return values
     device = next(each.device for each in tensors if each.device is not CPU)
     bound = [each for each in tensors if each.shape or each.device is not CPU]
-    refuse_mix(*(each.device for each in bound))
+    check_same_device(*(each.device for each in bound))
     return tuple(
         moved(each, device, "0-d tensor")
         if isinstance(each, TensorBase) and each.device is CPU

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorkit import dtypes, layout
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import backend_of, is_array, refuse_mix
+from tensorkit.devices import backend_of, check_same_device, is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, ShapeError, sizes
 from tensorkit.ops import views
@@ -20,7 +20,7 @@ from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tens
 from tensorkit.ops.arithmetic import remainder
 from tensorkit.ops.indexing import getitem, outside
 from tensorkit.ops.inplace import in_place
-from tensorkit.ops.views import overwriting, put, refuse_position, take
+from tensorkit.ops.views import overwriting, read_at, refuse_position, zeros_with
 
 # Where the elements are: an index of the array for each kind of positions
 
@@ -50,7 +50,7 @@ def _prepared(function: str, x: Any, dim: Any, index: Any, name: str = "index") 
     if index.dtype not in (dtypes.int64, dtypes.int32):
         first = f"{function}(): Expected dtype int32/int64 for index"
         raise DTypeError(first, repair=f"{name}.long()")
-    refuse_mix(x.device, index.device)
+    check_same_device(x.device, index.device)
     return layout.wrap_dim(as_index(dim), x.dim())
 
 
@@ -84,7 +84,7 @@ def _refuse_outside(x: Tensor, dim: int, index: Tensor) -> None:
 def first_outside(index: Any, size: int) -> int | None:
     """The first position that is negative or not below ``size``; a device tells it later."""
     if is_array(index) and index.__class__ is not np.ndarray:
-        backend_of(index).expect_inside(index, 0, size, outside(size))
+        backend_of(index).device_assert_inside(index, 0, size, outside(size))
         return None
     bad = index[index.view(f"u{index.itemsize}") >= size]  # a negative one counts as large
     return int(bad[0]) if bad.size else None
@@ -94,10 +94,10 @@ def first_outside(index: Any, size: int) -> int | None:
 
 
 _index_select, _gather = (
-    op(name=name)(take.definition.forward) for name in ("index_select", "gather")
+    op(name=name)(read_at.definition.forward) for name in ("index_select", "gather")
 )
 for _each in (_index_select, _gather):
-    _each.grad(x=lambda g, shape, index: put(g, size=shape, index=index))
+    _each.grad(x=lambda g, shape, index: zeros_with(g, size=shape, index=index))
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -171,7 +171,7 @@ def _added(xp: Any, input: Any, src: Any, *, index: Any, alpha: Any = 1) -> Any:
 
 _scatter_add, _index_add = (op(name=name)(_added) for name in ("scatter_add", "index_add"))
 for _each in (_scatter_add, _index_add):
-    _each.grad(input=lambda g: g, src=lambda g, index, alpha: take(g, index=index) * alpha)
+    _each.grad(input=lambda g: g, src=lambda g, index, alpha: read_at(g, index=index) * alpha)
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, direct_path, errors, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Rule
-from tensorkit.autograd.versions import check_write, view, written
+from tensorkit.autograd.versions import bump_version, check_write, make_view
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, backend_of, is_array, refuse_mix
+from tensorkit.devices import CPU, backend_of, check_same_device, is_array
 from tensorkit.dispatch_mode import seen_by_modes, through_modes
 from tensorkit.dtypes import DType, bool_, float16
 from tensorkit.errstate import without_warnings
@@ -24,7 +23,8 @@ from tensorkit.ops import copying, inplace, views
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
 from tensorkit.ops.comparison import zeros_as
 from tensorkit.ops.copying import moved
-from tensorkit.ops.views import overwriting, refuse_index, refuse_position, take
+from tensorkit.ops.views import check_index, overwriting, read_at, refuse_position
+from tensorkit.thread_state import state
 
 Picks = dict[int, Any]  # of a dimension: the positions or the mask that pick from it
 _ndarray = np.ndarray
@@ -38,13 +38,13 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     found = _view_at_once(x, index)
     if found is not None:
         return found
-    if state.modes:  # as in seen_by_modes, without its call
+    if state.dispatch_modes:  # as in seen_by_modes, without its call
         return through_modes(getitem, (x, index), {}, records=True)
     picks: Picks = {}
     target = _viewed(x, index, picks)
     if picks:
         arrays = _as_arrays(target, picks)
-        return take(target, index=arrays if target._node is None else _own(arrays))
+        return read_at(target, index=arrays if target._node is None else _own(arrays))
     return views.alias(x) if target is x else target
 
 
@@ -68,9 +68,9 @@ def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
             return None
     except (IndexError, TypeError):
         return None
-    if not shown.size or (kind is tuple and min(shown.strides, default=0) < 0):
+    if not shown.size or (kind is tuple and min((0, *shown.strides)) < 0):
         return None
-    return view(x, shown, rule, None if x._node is None else {"index": (index, ...)})
+    return make_view(x, shown, rule, None if x._node is None else {"index": (index, ...)})
 
 
 @seen_by_modes
@@ -246,7 +246,7 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
                 each = device.backend.from_host(np.ascontiguousarray(each), "index")
             if device is not CPU and not is_mask:
                 size = shape[dim]
-                device.backend.expect_inside(each, -size, size, outside(size))
+                device.backend.device_assert_inside(each, -size, size, outside(size))
             found[dim + at] = each
         if one_mask:
             full = (1,) * dim + pick.shape + (1,) * (len(shape) - dim - pick.ndim)
@@ -258,10 +258,6 @@ def _as_arrays(x: Tensor, picks: Picks, one_number: bool = False) -> tuple[Any, 
 
 
 _INDEX_PUT = overwriting("index_put").definition.rules[None]
-
-
-def _is_mask(part: Any) -> bool:
-    return part.__class__ is not slice and part.dtype == bool
 
 
 def _own(index: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -280,7 +276,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
     if is_tensor:
         value = _without_leading_ones(value)
         if value.ndim:
-            refuse_mix(x.device, value.device, into=x.device)
+            check_same_device(x.device, value.device, into=x.device)
         if value.device is not CPU or value._node is not None:
             value = moved(value, x.device)
     index = _as_arrays(x, picks, one_number=not getattr(value, "ndim", 0))
@@ -288,7 +284,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
         array = stored(value, dtype)
     elif value.dtype is dtype:
         array = value._array
-    elif _is_mask(index[0]):  # for which one number is cast, as in a fill
+    elif getattr(index[0], "dtype", None) == "bool":  # a mask: one number is cast, as in a fill
         check_value(value.item(), dtype)
         value = copying.to(value, dtype, None)
         array = value._array
@@ -305,7 +301,7 @@ def _put(x: Tensor, picks: Picks, value: Any) -> None:
     try:
         inplace.write(x, array, "index_put", rule, values, index)
     except IndexError:
-        refuse_index(x, index)
+        check_index(x, index)
     except ValueError as error:
         raise errors.ShapeError(str(error).replace("array", "tensor")) from None
 
@@ -354,11 +350,11 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     tracked = check_write(input, source)
     if input.device is not source.device:
         alike = input._is_contiguous and input.shape == source.shape
-        if alike and source.device is CPU and not tracked and not state.recordings:
+        if alike and source.device is CPU and not tracked and not state.origin_recorders:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
             array = without_warnings(source._array.astype, input.dtype.numpy, copy=False)
             input.device.backend.write_from_host(input._array, array, "copy_")
-            written(input, "copy_")
+            bump_version(input, "copy_")
             return input
         source = moved(source, input.device, "copy_")
     if source is not input:

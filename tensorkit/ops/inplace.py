@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from tensorkit import base, dtypes, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, add_node, edge_of
-from tensorkit.autograd.versions import check_write, rebase, save_result, written
+from tensorkit.autograd.versions import bump_version, check_write, rebase_history, save_result
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU, refuse_mix
+from tensorkit.devices import CPU, check_same_device
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
+from tensorkit.thread_state import state
 
 
 def write(
@@ -46,15 +46,15 @@ def write(
         # a part of an expanded tensor, which NumPy takes for read-only
         x._array = storage.device.backend.view(storage.flat, *base.layout_of(x))
     node = None if rule is None else add_node(rule, base.same_memory(x), values or {})._node
-    if state.recordings:
-        state.recordings[-1].writes(x)
+    if state.origin_recorders:
+        state.origin_recorders[-1].writes(x)
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
         x._array[at] = array[()]  # a number travels with the launch
     else:
         without_warnings(x._array.__setitem__, at, array)
-    written(x, f"{operation}_")
+    bump_version(x, f"{operation}_")
     if node is not None:
-        rebase(x, node)
+        rebase_history(x, node)
 
 
 def in_place(
@@ -65,14 +65,14 @@ def in_place(
     What a formula needs of the old values is a copy of them. ``check`` is called first, as
     the operation is, and may raise.
     """
-    name = f"{name or operation.__name__}_"
+    name = f"{name or operation.__name__}_"  # autograd.recording reads this variable
 
     def inplace(input: Tensor, *args: Any, **options: Any) -> Tensor:
         need_tensor(name, input)
         others = (*args, *options.values())
         if input.device is CPU:  # it stays where it is
             devices = [x.device for x in others if isinstance(x, TensorBase)]
-            refuse_mix(CPU, *devices, into=CPU)
+            check_same_device(CPU, *devices, into=CPU)
         tracked = check_write(input, *others)
         check_overlap(input, *others)
         if check is not None:
@@ -90,7 +90,7 @@ def in_place(
         if tracked:
             if "out" in result._node.rule.keeps:
                 save_result(result._node, input)
-            rebase(input, result._node)
+            rebase_history(input, result._node)
         return input
 
     inplace.__qualname__ = inplace.__name__ = name

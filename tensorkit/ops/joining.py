@@ -6,11 +6,10 @@ from operator import index as as_index
 from typing import Any
 
 from tensorkit import base, layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import Node, Rule, edge_of, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
-from tensorkit.devices import refuse_mix
+from tensorkit.devices import check_same_device
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import NotSupportedError, ShapeError, must_be, sizes
@@ -18,6 +17,7 @@ from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
+from tensorkit.thread_state import state
 
 
 @seen_by_modes
@@ -75,7 +75,7 @@ def _arrays_of(function: str, tensors: Any) -> list[Any]:
     need_tensors(tensors, 0)
     if not tensors:
         raise ShapeError(f"{function} expects a non-empty list of Tensors")
-    refuse_mix(*(x.device for x in tensors))
+    check_same_device(*(x.device for x in tensors))
     dtype = tensors[0].dtype
     if any(x.dtype is not dtype for x in tensors):
         dtype = result_type(*tensors)

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorkit import layout
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
@@ -20,6 +19,7 @@ from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors, need_two
 from tensorkit.ops.arithmetic import mul, neg
 from tensorkit.ops.reductions import sum, wide
+from tensorkit.thread_state import state
 
 Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its dimensions
 
@@ -27,7 +27,7 @@ Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Of a matrix or vector and another; the method calls BLAS in half of xp.matmul's time."""
+    """x @ y for vectors and matrices; the method calls BLAS in half of xp.matmul's time."""
     if x.__class__ is not np.ndarray:
         return backend_of(x).product(x, y)
     if x.dtype.char != "e":
@@ -37,26 +37,33 @@ def _product(x: Any, y: Any) -> Any:
 
 def _check_sizes(input: Tensor, **others: Tensor) -> None:
     """Raise unless the rows of the first are as long as the columns of the other."""
-    left, right = tuple(input.shape), *[tuple(x.shape) for x in others.values()]
-    if len(left) == 3 and (left[0], left[2]) != right[:2]:
-        raise ShapeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"{sizes((left[0], left[2]))} but got: {sizes(right[:2])}.",
-        )
-    if left[-1] != right[-2:][0]:
-        if len(left) == len(right) == 2:
-            refuse_sizes(left, right)
-        shown = "x".join(map(str, left))
-        first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({right[0]})"
-        if len(left) == 1:
-            first = f"inconsistent tensor size: vectors of {shown} and {right[0]} elements"
-        raise ShapeError(first)
+    (other,) = others.values()
+    left, right = tuple(input.shape), tuple(other.shape)
+    m, m2 = left[-1], right[0 if len(right) == 1 else -2]
+    if m == m2 and (len(left) < 3 or left[0] == right[0]):
+        return
+    if len(left) == len(right) == 2:
+        refuse_sizes(left, right)
+    shown = "x".join(map(str, left))
+    first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({m2})"
+    if len(left) == 1:
+        first = f"inconsistent tensor size: vectors of {shown} and {m2} elements"
+    elif len(left) == 3:
+        first = "Expected size for first two dimensions of batch2 tensor to be: "
+        first += f"{sizes((left[0], m))} but got: {sizes(right[:2])}."
+    numbers = f"The first has {left[0]} matrices, the second {right[0]}."
+    numbers = numbers if m == m2 else _numbers(m, m2)
+    raise ShapeError(first, numbers, repair="x @ y.mT" if m == right[-1] != m2 else None)
+
+
+def _numbers(m: int, m2: int) -> str:
+    return f"Rows of the first have {m} numbers, columns of the second {m2}."
 
 
 @op(
     ndim={"input": 2, "mat2": 2},
     dtypes="numeric",
-    kernel="addmm_impl_cpu_",
+    kernel_name="addmm_impl_cpu_",
     check=_check_sizes,
 )
 def mm(xp: Any, input: Any, mat2: Any) -> Any:
@@ -77,7 +84,7 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
     turned = "x @ y.t()" if m == p else None
     raise ShapeError(
         f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
-        f"Rows of the first have {m} numbers, columns of the second {m2}.",
+        _numbers(m, m2),
         repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
     )
 
@@ -90,7 +97,7 @@ def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 @op(
     ndim={"mat1": 2, "mat2": 2},
     dtypes="numeric",
-    kernel="addmm_impl_cpu_",
+    kernel_name="addmm_impl_cpu_",
     check=_check_sum_of,
 )
 def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
@@ -128,7 +135,7 @@ mv.grad(
 )
 
 
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel="dot", check=_check_sizes)
+@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel_name="dot", check=_check_sizes)
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -144,7 +151,7 @@ dot.grad(input=lambda g, tensor: g * tensor, tensor=lambda g, input: g * input)
 _of_pairs = op(
     ndim={"input": 3, "mat2": 3},
     dtypes="numeric",
-    kernel="baddbmm_with_gemm",
+    kernel_name="baddbmm_with_gemm",
     check=_check_sizes,
 )
 
@@ -221,11 +228,12 @@ def matmul(input: Any, other: Any) -> Tensor:
     return _batched(input, other)
 
 
-def operator(self: Tensor, other: Any) -> Any:
+def matmul_operator(self: Tensor, other: Any) -> Any:
     """``self @ other``."""
     if not isinstance(other, TensorBase):
         return NotImplemented
-    return mm(self, other) if self._array.ndim == other._array.ndim == 2 else matmul(self, other)
+    are_matrices = self._array.ndim == other._array.ndim == 2
+    return mm.operator(self, other) if are_matrices else matmul(self, other)
 
 
 @op()

@@ -30,7 +30,7 @@ class Methods(TensorBase):
 
     __slots__ = ()
 
-    # NumPy leaves mixed expressions to us, and we refuse them: see explainer.refuse_array.
+    # NumPy leaves mixed expressions to us, and we refuse them: see refusals.refuse_array.
     __array_ufunc__ = None
 
     if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Methods(TensorBase):
     def __delitem__(self, index: Any) -> NoReturn:
         raise TypeError("Tensor does not support deleting items")
 
-    __matmul__ = matmul.operator
+    __matmul__ = matmul.matmul_operator
     __add__ = arithmetic.add.operator
     __radd__ = arithmetic.add.operator
     __iadd__ = arithmetic.add.inplace

@@ -41,7 +41,7 @@ def count(shape: Ints, dim: Dims) -> int:
     """How many elements become one."""
     if dim is None or dim == () or not shape:
         return product_of(shape)
-    return product_of([shape[each] for each in (dim if isinstance(dim, tuple) else (dim,))])
+    return product_of([shape[each] for each in dim]) if isinstance(dim, tuple) else shape[dim]
 
 
 def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
@@ -55,7 +55,7 @@ def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: repeated along the dimensions that were added up."""
     g = restored(g, shape, dim, keepdim)
-    if isinstance(g, np.ndarray | np.generic) and product_of(shape) < _SMALL:
+    if isinstance(g, (np.ndarray, np.generic)) and product_of(shape) < _SMALL:
         repeated = np.empty(shape, g.dtype)  # half the time of a view
         repeated[...] = g
         return repeated
@@ -64,7 +64,7 @@ def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
 
 def wide(xp: Any, x: Any) -> Any:
     """float16 as float32, in which it is computed; else ``x``."""
-    return x.astype(xp.float32) if x.dtype == xp.float16 else x
+    return x.astype(xp.float32) if x.dtype.char == "e" else x
 
 
 def _summands(function: str, xp: Any, x: Any, dtype: DType | None) -> Any:
@@ -302,7 +302,7 @@ std.grad(
 )
 
 
-@op(dtypes="floating", kernel="linalg_vector_norm_cpu")
+@op(dtypes="floating", kernel_name="linalg_vector_norm_cpu")
 def norm(
     xp: Any,
     input: Any,

@@ -13,7 +13,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops.comparison import maximum, minimum, where
 from tensorkit.ops.gathering import elements
 from tensorkit.ops.reductions import Dims, axes, count, restored, sum
-from tensorkit.ops.views import put
+from tensorkit.ops.views import zeros_with
 
 # The largest and the smallest. Equal ones get equal shares of the gradient, but where an index is
 # reported that one gets all.
@@ -112,7 +112,7 @@ def put_back(g: Any, indices: Any, shape: Ints, dim: int, keepdim: bool | None) 
         return g
     if keepdim is False:  # None: the operation has no such option
         g, indices = (restored(each, shape, dim, keepdim) for each in (g, indices))
-    return put(g, size=shape, index=elements(indices, dim % len(shape)))
+    return zeros_with(g, size=shape, index=elements(indices, dim % len(shape)))
 
 
 def _extreme(name: str, of_two: Any) -> Callable[..., Any]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from tensorkit import absent, base
 from tensorkit._tensor import Tensor
-from tensorkit.autograd.versions import written
+from tensorkit.autograd.versions import bump_version
 from tensorkit.base import TensorBase
-from tensorkit.devices import refuse_mix
+from tensorkit.devices import check_same_device
 from tensorkit.dispatch_mode import seen_by_modes
-from tensorkit.errors import message, refuse_options
+from tensorkit.errors import check_options, message
 from tensorkit.errstate import without_warnings
 from tensorkit.nn.module import clear_gradients
 from tensorkit.ops import inplace
@@ -55,7 +55,7 @@ class Optimizer:
         """Raise for settings that no step of this optimizer could use."""
         has = {"params", "foreach", "fused", *settings}  # the second and third change nothing
         others = {name: value for name, value in given.items() if name not in has}
-        refuse_options(type(self).__name__, ", ".join(settings), others)
+        check_options(type(self).__name__, ", ".join(settings), others)
         for name in settings:
             numbers = given[name] if name == "betas" else (given[name],)
             if not all(0 <= x < (1 if name == "betas" else math.inf) for x in numbers):
@@ -75,7 +75,7 @@ class Optimizer:
 
     def _step(self) -> None:
         # All is computed before anything is written: where memory runs out, nothing has changed.
-        (group,) = self.param_groups
+        (group,), name = self.param_groups, f"{type(self).__name__}.step"
         changes = []
         for param in group["params"]:
             if getattr(param, "_grad", None) is None:
@@ -95,7 +95,7 @@ class Optimizer:
                 self.state[param] = state
             x = param._array
             x -= change
-            written(param, f"{type(self).__name__}.step")
+            bump_version(param, name)
 
     def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
         """What is subtracted from an array ``x`` with the gradient ``g``, and its new state.
@@ -147,12 +147,12 @@ class Optimizer:
 
 def _check_writable(param: Tensor, state: dict[str, Any]) -> None:
     """Raise where a parameter cannot be written to, or its state is on another device."""
-    if not param._is_contiguous:
+    if not param._array.flags.c_contiguous:
         inplace.check_overlap(param)
     for name, each in state.items():
         if name != "step":
             repair = "optimizer.load_state_dict(optimizer.state_dict())    # it follows"
-            refuse_mix(param.device, each.device, repair=repair)
+            check_same_device(param.device, each.device, repair=repair)
 
 
 class SGD(Optimizer):

@@ -4,11 +4,9 @@ What is shown is what happened: the call is made once, on the slow way, whose la
 do (``tensorkit.dispatch_layers.Trace``).
 """
 
-from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, NamedTuple
 
-from tensorkit.autograd.grad_mode import state
 from tensorkit.autograd.node import requires_grad
 from tensorkit.autograd.recording import why_untracked
 from tensorkit.base import TensorBase
@@ -17,17 +15,12 @@ from tensorkit.dtypes import of_number
 from tensorkit.errors import NotSupportedError
 from tensorkit.ops.arguments import as_number
 from tensorkit.overrides import replaced
+from tensorkit.thread_state import state
 from tensorkit.viz import boxes, drawing
-from tensorkit.viz.boxes import Box
-from tensorkit.viz.drawing import Canvas
 from tensorkit.viz.picture import Picture
 
 MOST_CALLS = 8
-MEANINGS = {
-    drawing.PLAIN: "a layer that the call passes",
-    drawing.FOLDED: "a layer that is skipped",
-    drawing.RESULT: "the kernel",
-}
+MEANINGS = {drawing.PLAIN: "passed", drawing.FOLDED: "skipped", drawing.RESULT: "the kernel"}
 
 
 class Layer(NamedTuple):
@@ -46,7 +39,7 @@ class Route(NamedTuple):
     kernel: str
 
 
-def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Picture:
+def dispatch(operation: Any, *args: Any, **options: Any) -> Picture:
     """Picture of the layers that a call passes: autograd, modes, promotion, device, the kernel.
 
     The call is made, once. Of a function that is made of several operations each is drawn.
@@ -54,32 +47,31 @@ def dispatch(operation: Callable[..., Any], *args: Any, **options: Any) -> Pictu
 
     >>> from tensorkit import viz
     >>> viz.dispatch(tk.mul, tk.ones(2), tk.tensor([1, 2]))
-    Dispatch of mul: ends in numpy.multiply
+    Dispatch of mul
     autograd: skipped, no input requires grad
     modes: skipped, no mode is on
     promotion: float32 and int64 become float32
     device: cpu; the default kernel
     kernel: numpy.multiply
     """
-    routes = routes_of("viz.dispatch", operation, args, options)
-    shown, width = routes[:MOST_CALLS], 44 if len(routes) == 1 else 26
-    title = f"Dispatch of {', '.join(route.operation for route in shown)}"
-    title += f": ends in {routes[0].kernel}" if len(routes) == 1 else ""
-    drawn, edges = list[Box](), list[tuple[int, int]]()
-    for route in shown:
+    routes = routes_of(operation, args, options)
+    title, *_ = said = sentences(routes)
+    width, drawn, edges = 44 if len(routes) == 1 else 26, list[boxes.Box](), list[tuple[int, int]]()
+    for route in routes[:MOST_CALLS]:
         edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
         for name, is_passed, reason in route.layers:
             lines = [*["skipped"] * (not is_passed), *drawing.wrap_text(reason, width)]
-            drawn.append(Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
-        drawn.append(Box(route.operation, drawing.wrap_text(route.kernel, 40), drawing.RESULT))
-    canvas = Canvas(title)
+            drawn.append(boxes.Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
+        kernel = drawing.wrap_text(route.kernel, 40)
+        drawn.append(boxes.Box(route.operation, kernel, drawing.RESULT))
+    canvas = drawing.Canvas(title)
     boxes.draw(canvas, drawn, edges, MEANINGS)
-    return Picture(title, canvas, "\n".join([title, *sentences(routes)]))
+    return Picture(title, canvas, "\n".join(said))
 
 
 def sentences(routes: list[Route]) -> list[str]:
-    """The routes in words."""
-    lines = []
+    """The routes in words; the first one is a title."""
+    lines = [f"Dispatch of {', '.join(route.operation for route in routes[:MOST_CALLS])}"]
     for route in routes:
         lines += [f"{route.operation}:"] * (len(routes) > 1)
         for name, is_passed, reason in route.layers:
@@ -88,35 +80,33 @@ def sentences(routes: list[Route]) -> list[str]:
     return lines
 
 
-def routes_of(function: str, operation: Any, args: Any, options: Any) -> list[Route]:
+def routes_of(operation: Any, args: Any, options: Any) -> list[Route]:
     """Make the call, and read what its layers noted."""
     traces = list[Trace]()
     with replaced(state, trace=traces):
         operation(*args, **options)
-    found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_part]
+    found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_inner]
     if not found:
         name = getattr(operation, "__name__", repr(operation))
-        first = f"{function}(): {name} calls no operation that has a table of kernels"
-        raise NotSupportedError(first, repair=f"{function}(tk.add, x, y)")
+        first = f"{name} calls no operation that has a table of kernels"
+        raise NotSupportedError(first, repair="tk.explain.dispatch(tk.add, x, y)")
     return found
 
 
 def _route(trace: Trace, later: list[Trace]) -> Route:
     """The route of a call; below a mode, ``later`` has the call that the mode makes."""
-    name, inner = trace.operation.__name__, trace
-    for other in later:
-        if other.operation is trace.operation and other.modes == inner.modes[:-1] and inner.modes:
-            inner = other
-    result = trace.result[0] if isinstance(trace.result, tuple) else trace.result
+    name, result = trace.operation.__name__, trace.result
+    result = result[0] if isinstance(result, tuple) else result
     tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
     why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
     why = why if requires_grad(result) else why_untracked(name, tensors, result)
     called = " and ".join(type(mode).__name__ for mode in reversed(trace.modes))
     layers = [Layer("autograd", requires_grad(result), why)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))
-    if inner.kernel is None:
+    below = [x for x in (trace, *later) if x.operation is trace.operation and x.kernel]
+    if not below:
         return Route(name, layers, "no kernel: the mode answered")
-    return Route(name, [*layers, _promotion(inner), _device(inner)], _kernel(inner))
+    return _to_kernel(name, layers, below[0])
 
 
 def _promotion(trace: Trace) -> Layer:
@@ -124,27 +114,26 @@ def _promotion(trace: Trace) -> Layer:
         return Layer("promotion", False, "this operation does not promote")
     operands: Any = [x for x in trace.tensors if x is not None]
     own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in operands]  # type: ignore[arg-type]
-    shapes = [tuple(x.shape) for x in operands if isinstance(x, TensorBase)]
-    changes, name = [], trace.dtype.name
-    if {*own} != {trace.dtype}:
-        changes.append(f"{' and '.join(dtype.name for dtype in own)} become {name}")
-    if len({*shapes}) > 1:
-        changes.append(f"shapes {' and '.join(map(str, shapes))} are broadcast")
+    shapes = [str(tuple(x.shape)) for x in operands if isinstance(x, TensorBase)]
+    name = trace.dtype.name
+    changes = [f"{' and '.join(x.name for x in own)} become {name}"] * ({*own} != {trace.dtype})
+    changes += [f"shapes {' and '.join(shapes)} are broadcast"] * (len({*shapes}) > 1)
     return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")
 
 
-def _device(trace: Trace) -> Layer:
-    kernels = getattr(trace.operation, "definition", trace.operation).kernels
-    is_own = kernels.get(trace.device.type) is trace.kernel
-    which = f"the kernel of {trace.device.type}" if is_own else "the default kernel"
-    return Layer("device", True, f"{trace.device}; {which}")
-
-
-def _kernel(trace: Trace) -> str:
-    definition = getattr(trace.operation, "definition", None)
-    name = getattr(unwrap(trace.kernel), "__name__", repr(trace.kernel))
-    if definition is None or trace.kernel is not definition.forward:
-        return f"{name}(), registered by you"
-    library = trace.device.backend.xp.__name__
-    of_module = f"{name}() of {definition.forward.__module__}, {library}"
-    return f"{library}.{definition.ufunc}" if definition.ufunc else of_module
+def _to_kernel(name: str, layers: list[Layer], trace: Trace) -> Route:
+    """The route of a call through these layers, then those below modes, to its kernel."""
+    kernel, result = trace.kernel, trace.result
+    device = (result[0] if isinstance(result, tuple) else result).device
+    definition = getattr(trace.operation, "definition", trace.operation)
+    is_own = definition.kernels.get(device.type) is kernel
+    which = f"the kernel of {device.type}" if is_own else "the default kernel"
+    library, end = device.backend.xp.__name__, f"{getattr(unwrap(kernel), '__name__', kernel)}()"
+    if kernel is not getattr(definition, "forward", None):
+        end += ", registered by you"
+    elif definition.ufunc:
+        end = f"{library}.{definition.ufunc}"
+    else:
+        end += f" of {kernel.__module__}, {library}"
+    layers = [*layers, _promotion(trace), Layer("device", True, f"{device}; {which}")]
+    return Route(name, layers, end)

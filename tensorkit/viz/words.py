@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tensorkit import call_stack
-from tensorkit.autograd.grad_mode import state
 from tensorkit.base import Tensor
 from tensorkit.creation import is_tensor
 from tensorkit.errors import importing
+from tensorkit.thread_state import state
 
 MOST_VALUES, MOST_READ = 6, 10_000_000
 
@@ -136,11 +136,11 @@ def reading(wanted: str) -> Iterator[None]:
 @contextmanager
 def unrecorded() -> Iterator[None]:
     """Context in which no recording notes what a picture does to look at tensors."""
-    before, state.recordings = state.recordings, ()
+    before, state.origin_recorders = state.origin_recorders, ()
     try:
         yield
     finally:
-        state.recordings = before
+        state.origin_recorders = before
 
 
 def source(file: str, line: int) -> str:

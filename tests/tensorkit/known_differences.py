@@ -23,6 +23,8 @@ Differences that no expression below can show:
 - Views of one storage that are pickled together share one again; PyTorch's have one each.
 - In-place operations on a strided view of the operand's own memory (`v[::2] += v[:5]`) read all of
   it before they write; PyTorch reads what it has already written, in an order of its own.
+- `x.data[1:].add_(x[:-1])` reads the old values, too; PyTorch refuses what is shared in part,
+  and tensorkit does so only within one history, `x[1:].add_(x[:-1])`.
 - norm("fro") takes any number of dimensions.
 - NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
   not by sort, topk, gather and their like.

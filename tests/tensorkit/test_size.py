@@ -6,22 +6,22 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1414,
+    "autograd": 1412,
     "cuda": 1288,
     "explain": 281,
     "nn": 613,
-    "ops": 2684,
+    "ops": 2681,
     "optim": 168,
-    "tensorkit": 3169,
+    "tensorkit": 3174,
     "utils": 107,
     "viz": 1889,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3259, 264
+MOST_OF_CORE, MOST_IMPORTS = 3257, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
-ADDED_IN_OTHERS = 102
-MOST_ADDED, MOST_BESIDE = 1_134, 10_479  # the limits are 1,000 and 10,500
+ADDED_IN_OTHERS = 96
+MOST_ADDED, MOST_BESIDE = 1_000, 10_480  # the limits are 1,000 and 10,500
 
 
 def test_no_room_of_the_library_has_grown():

@@ -124,8 +124,8 @@ class MomentumStep(Exercise):
 
     $$v \\leftarrow \\text{momentum} \\cdot v + g, \\qquad p \\leftarrow p - \\text{lr} \\cdot v$$
 
-    Where the gradient is None, parameter and velocity stay as they are. The gradients stay as they
-    are everywhere.
+    Where the gradient is None, parameter and velocity stay as they are. The gradients and the
+    parameters' own `.grad` stay as they are everywhere.
 
     ```python
     p, v = tk.tensor([1.0], requires_grad=True), tk.tensor([10.0])
@@ -237,6 +237,7 @@ class MomentumStep(Exercise):
             "parameters": [parameter.detach().clone() for parameter in parameters],
             "velocities": [velocity.detach().clone() for velocity in kept],
             "gradients": gradients,
+            "their own .grad": [parameter.grad for parameter in parameters],
             "still leaves": all(
                 parameter.is_leaf and parameter.requires_grad for parameter in listed
             ),

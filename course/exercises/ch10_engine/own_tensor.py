@@ -231,9 +231,11 @@ class OwnTensor(Part):
         )
         yield program_case(
             "set back after backward",
-            f"x = Tensor({c}, requires_grad=True)\n(x * x).sum().backward()\nx.zero_grad()",
+            f"x = Tensor({c}, requires_grad=True)\ny = x * x\ny.sum().backward()\n"
+            "x.zero_grad()\ny.zero_grad()",
             "x.grad",
             "x.data",
+            "len(y.inputs)",
         )
         yield program_case(
             "a single number (0-d)", f"x = Tensor({a[0]})", "x.data", "x.requires_grad"

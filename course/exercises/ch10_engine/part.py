@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from course.engine.assembly import tried
+from course.notebook import compare
 from course.notebook.exercise import Case, Exercise, case
 from course.notebook.plain import Seen
 
@@ -20,9 +21,10 @@ class Part(Exercise):
         return Seen(tried(answer, self.name, program, tuple(looks)))
 
     def is_answer(self, answer: Any) -> str | None:
-        if isinstance(self.reference, type) and inspect.isfunction(answer):
+        what = compare.kind(answer)
+        if isinstance(self.reference, type) and (what == "a function" or not callable(answer)):
             return (
-                f"`{self.name}` should be a class, and it is a function. Begin the answer cell "
+                f"`{self.name}` should be a class, and it is {what}. Begin the answer cell "
                 f"with `class {self.name}:` and run it again."
             )
         return super().is_answer(answer)

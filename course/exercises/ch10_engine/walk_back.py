@@ -117,6 +117,21 @@ def _oldest_first(self, gradient):
     _walk(self, gradient, pick=min)
 
 
+def _called_for_each_input(self, gradient):
+    arrived = {self: gradient}
+    while arrived:
+        tensor = max(arrived, key=lambda each: each.number)
+        upstream = arrived.pop(tensor)
+        if tensor.formula is None:
+            tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+            continue
+        tensor.check_saved()
+        for n, source in enumerate(tensor.inputs):
+            if source.requires_grad:
+                part = tensor.formula(upstream)[n].unbroadcast(source.data.shape)
+                arrived[source] = arrived[source] + part if source in arrived else part
+
+
 def _grad_everywhere(self, gradient):
     arrived = {self: gradient}
     while arrived:
@@ -260,6 +275,11 @@ class WalkBack(Part):
             "You do not take the youngest tensor first, so its gradient may not be complete yet. "
             "The youngest is the one with the largest `number`.",
         ),
+        "called for each input": (
+            _called_for_each_input,
+            "You call the formula of a tensor once for each of its inputs. Call it once, and go "
+            "through what it gives with `zip`.",
+        ),
         "grad everywhere": (
             _grad_everywhere,
             "Results on the way get a `grad` too. Only leaves keep theirs.",
@@ -279,7 +299,7 @@ class WalkBack(Part):
         vectors = f"x = Tensor({v}, requires_grad=True)\ny = Tensor({w}, requires_grad=True)\n"
         write = f"with no_grad():\n    x.sub_(Tensor({c}))\n"
         count = "calls = []\n"
-        noted = "u = x.result(x.data, (x,), lambda g: (calls.append(g) or g,))\n"
+        noted = "u = x.result(x.data, (x, x, x), lambda g: (calls.append(g) or g, g, g))\n"
         chain = f"for _ in range({draw.integer(1010, 1050)}):\n    y = y + c\n"
         yield program_case(
             "a chain", f"{x}z = x * {b} * {c}\nz.backward()", "x.grad.data", "z.grad"

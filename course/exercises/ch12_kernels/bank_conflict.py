@@ -77,8 +77,8 @@ class BankConflict(KernelExercise):
 
     The kernel turns a matrix of 32 x 32. It reads and writes whole rows of global memory, so the
     columns are left to shared memory. There 32 threads read one column, and all 32 words lie in
-    one bank: for each of the 32 reads the warp waits 31 times. Remove the waits by changing one
-    number.
+    one bank: for each of the 32 reads the warp waits 31 times. Remove the waits. Another number in
+    one place is enough.
 
     **Input:** `x` and `out` of shape `[32, 32]` on the device. There is one block of 32 threads.
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import tensorkit as tk
+from course.notebook import compare
 from course.notebook.exercise import Draw, Exercise
 from tensorkit import cuda
 from tensorkit.cuda import Counts
@@ -35,6 +36,12 @@ class KernelExercise(Exercise):
     def is_answer(self, answer: Any) -> str | None:
         if str(answer).startswith("<kernel"):
             return None
+        what = compare.kind(answer)
+        if what != "a function":
+            return (
+                f"`{self.name}` should be a kernel, and it is {what}. Begin the answer cell with "
+                f"`@cuda.kernel` and `def {self.name}(...):` and run it again."
+            )
         return (
             f"`{self.name}` should be a kernel. Put `@cuda.kernel` on the line above "
             f"`def {self.name}` and run the cell again."

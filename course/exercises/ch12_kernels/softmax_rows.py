@@ -234,11 +234,17 @@ class SoftmaxRows(KernelExercise):
         yield case(6, 4, apart, unfilled(6, 7), 7, label="one large number in each row")
         yield some(4, 8, "four rows of eight")
         yield some(2, 13, "three or four columns for each thread")
+        yield some(1, 140, "many columns")
         yield some(3, 1, "one column (size 1)")
         turned = tk.tensor([draw.floats(3, -2, 2) for _ in range(6)]).T
         yield case(3, 4, turned, unfilled(3, 6), 6, label="a turned matrix (non-contiguous)")
 
     def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
-        """The 4 threads of a block share the columns: not three of them are idle at each access."""
+        """The 4 threads of a block share the columns, and read neighbours at the same time."""
         columns, accesses = args[-1], counts.loads + counts.stores
+        if columns > 100 and counts.transactions > 3.75 * columns:  # four far apart take four
+            return (
+                f"takes {counts.transactions} transactions: the threads are far apart",
+                "thread `t` takes the columns `t`, `t + 4`, `t + 8`, ...",
+            )
         return ALONE if columns > 4 and counts.idle_threads > 2.5 * accesses else None

@@ -96,7 +96,7 @@ def test_only_two_steps_differ_from_what_nbgrader_does() -> None:
 
 OURS = {
     "nbgrader.preprocessors.ClearSolutions": "course.authoring.release.ReleaseStubs",
-    "nbgrader.preprocessors.SaveCells": "course.authoring.release.TakeInCells",
+    "nbgrader.preprocessors.SaveCells": "course.authoring.release.SaveChapterCells",
 }
 
 

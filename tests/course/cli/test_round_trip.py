@@ -176,7 +176,7 @@ def test_a_program_that_fails_is_reported_with_its_words(tmp_path: Path) -> None
     nothing_built = Rehearsal(tmp_path, "99_nothing", [])
     paths.notebooks(nothing_built.course).mkdir(parents=True)
     with pytest.raises(CourseError, match=r"(?s)nbgrader release_assignment failed.*99_nothing"):
-        demo.Walk(nothing_built).instructor("release_assignment", "99_nothing")
+        demo.Steps(nothing_built).instructor("release_assignment", "99_nothing")
 
 
 def test_a_chapter_with_too_few_exercises_is_refused() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import tensorkit as tk
-from course.exercises import ch03_memory as ch03
+from course.exercises.ch03_memory.contiguous_by_hand import contiguous_by_hand
 
 
 def position_by_numbers(index, stride, offset):
@@ -124,5 +124,5 @@ def test_contiguous_means_what_the_library_means(shape):
     x = tk.zeros(2, 3, 4, 5).reshape(-1)[: math.prod(shape)].reshape(shape)
     views = [x, *([x.transpose(0, -1), x.transpose(0, -1)[::2]] if shape else [])]
     for view in views:
-        by_hand = ch03.contiguous_by_hand(tuple(view.shape), view.stride())
+        by_hand = contiguous_by_hand(tuple(view.shape), view.stride())
         assert by_hand == view.is_contiguous(), (view.shape, view.stride())

@@ -11,7 +11,10 @@ import pytest
 
 import tensorkit as tk
 from course.engine.counting import Counting
-from course.exercises import ch11_dispatch as ch11
+from course.exercises.ch11_dispatch.autograd_layer import mul_with_autograd
+from course.exercises.ch11_dispatch.count_cost import cost
+from course.exercises.ch11_dispatch.promotion_layer import promoted
+from course.exercises.ch11_dispatch.which_layers import logged
 from course.notebook.check import judge
 from course.notebook.exercise import load
 from tensorkit import nn, optim
@@ -265,15 +268,15 @@ def test_the_promotion_that_is_taught_is_the_librarys():
     tensors = [tk.ones(shape, dtype=dtype) for dtype in dtypes for shape in ((), (2,))]
     for x in tensors:
         for y in tensors:
-            assert ch11.promoted(x, y)[0].dtype is tk.result_type(x, y)
+            assert promoted(x, y)[0].dtype is tk.result_type(x, y)
 
 
 def test_what_an_answer_registers_ends_with_its_check():
     def leaves_everything(x, y, recording):
         tk.library.register_kernel(tk.mul, "cpu", lambda x, y, **_: x + y)
         tk.register_device("mine", lambda: None)
-        ch11.logged.__globals__["tk"].utils.DispatchMode().__enter__()
-        return ch11.mul_with_autograd(x, y, recording)
+        logged.__globals__["tk"].utils.DispatchMode().__enter__()
+        return mul_with_autograd(x, y, recording)
 
     judge(load()["autograd-layer"], leaves_everything)
     assert (tk.tensor(3.0) * 5).item() == 15
@@ -294,7 +297,7 @@ def _trained(device):
 
 
 def test_the_device_that_counts_computes_what_the_cpu_computes():
-    counting = Counting(ch11.cost)
+    counting = Counting(cost)
     with tk.library.scope():
         tk.register_device("counting", lambda: counting)
         for found, expected in zip(_trained("counting"), _trained("cpu"), strict=True):
@@ -304,7 +307,7 @@ def test_the_device_that_counts_computes_what_the_cpu_computes():
 
 
 def test_the_books_count_a_product():
-    counting = Counting(ch11.cost)
+    counting = Counting(cost)
     with tk.library.scope():
         tk.register_device("counting", lambda: counting)
         x = tk.ones(2, 3, device="counting") @ tk.ones(3, 5, device="counting")

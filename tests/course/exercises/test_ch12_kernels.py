@@ -333,3 +333,4 @@ def test_a_function_without_the_decorator_is_told_so():
     asked = load()["one-thread-each"]
     assert "Put `@cuda.kernel` on the line above" in asked.is_answer(axpy_by_hand.__wrapped__)
     assert asked.is_answer(axpy_by_hand) is None
+    assert "should be a kernel, and it is a whole number." in asked.is_answer(3)

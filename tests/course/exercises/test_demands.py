@@ -32,6 +32,16 @@ BROKEN = [
         """,
     ),
     (
+        "batch-product",
+        "here write the loop",
+        """
+        def batch_product(a, b):
+            for _ in range(1):
+                product = a @ b
+            return product
+        """,
+    ),
+    (
         "channels-first",
         "a contiguous float32 tensor",
         """
@@ -68,8 +78,28 @@ BROKEN = [
         """,
     ),
     (
+        "sine-slope",
+        "computed with Python's `math`",
+        """
+        def sine_slope(value):
+            x = tk.tensor(value, requires_grad=True)
+            tk.sin(x**2).backward()
+            return x.grad.item(), (2 * x * tk.cos(x**2)).item()
+        """,
+    ),
+    (
         "sgd-step",
-        "the gradients stay as they are",
+        "the parameters' own `.grad` stay as they are",
+        """
+        def sgd_step(parameters, gradients, lr):
+            for p, g in zip(parameters, gradients):
+                p.grad = g
+            tk.optim.SGD(parameters, lr=lr).step()
+        """,
+    ),
+    (
+        "sgd-step",
+        "The gradients and",
         """
         def sgd_step(parameters, gradients, lr):
             with tk.no_grad():
@@ -123,6 +153,28 @@ BROKEN = [
         """,
     ),
     (
+        "micro-batches",
+        "in pieces",
+        """
+        def micro_batch_gradient(x, y, w, size):
+            w = w.clone().requires_grad_()
+            for part_x, part_y in [(x, y)]:
+                ((part_x @ w - part_y) ** 2).mean().backward()
+            return w.grad
+        """,
+    ),
+    (
+        "second-derivative",
+        "Let autograd find it",
+        """
+        def second_derivative(coefficients, x):
+            t = tk.tensor(x, dtype=tk.float64, requires_grad=True)
+            slope = sum(n * c * t ** (n - 1) for n, c in enumerate(coefficients) if n) + t * 0
+            slope.backward()
+            return t.grad.item()
+        """,
+    ),
+    (
         "second-derivative",
         "Let autograd find it",
         """
@@ -159,6 +211,25 @@ BROKEN = [
         """
         def hessian_vector(x, v):
             return 6 * x * v + 2 * v.sum()
+        """,
+    ),
+    (
+        "hessian-vector",
+        "one more walk back",
+        """
+        def hessian_vector(x, v):
+            x = x.clone().requires_grad_()
+            ((x**3).sum() + x.sum() ** 2).backward()
+            return (tk.eye(len(x), dtype=x.dtype) * 6 * x.detach() + 2) @ v
+        """,
+    ),
+    (
+        "any-device",
+        "`x` is large, and stays where it is",
+        """
+        def faded(x):
+            positions = tk.arange(x.shape[1])
+            return (x.to(device="cpu") / (positions + 1.0)).to(x.device)
         """,
     ),
     (
@@ -216,7 +287,20 @@ BROKEN = [
     ),
     (
         "momentum-step",
-        "The gradients stay as they are",
+        "the parameters' own `.grad` stay as they are",
+        """
+        def momentum_step(parameters, gradients, velocities, lr, momentum):
+            with tk.no_grad():
+                for p, g, v in zip(parameters, gradients, velocities):
+                    p.grad = g
+                    if g is not None:
+                        v.mul_(momentum).add_(g)
+                        p.sub_(lr * v)
+        """,
+    ),
+    (
+        "momentum-step",
+        "The gradients and",
         """
         def momentum_step(parameters, gradients, velocities, lr, momentum):
             with tk.no_grad():
@@ -235,6 +319,42 @@ BROKEN = [
             hidden = (x @ state["0.weight"].T + state["0.bias"]).relu()
             weight = state["3.weight"].clone().requires_grad_()
             return hidden @ weight.T + state["3.bias"]
+        """,
+    ),
+    (
+        "own-tensor",
+        "sets its gradient back to None",
+        """
+        class Basics:
+            def __init__(self, data, requires_grad=False):
+                self.data = np.array(data, dtype=np.float64)
+                self.requires_grad = requires_grad
+                self.number = next(numbers)
+                self.zero_grad()
+
+            def zero_grad(self):
+                self.grad = self.formula = None
+                self.inputs, self.saved, self.version = (), [], 0
+        """,
+    ),
+    (
+        "walk-back",
+        "A formula is called once for each tensor",
+        """
+        def propagate(self, gradient):
+            arrived = {self: gradient}
+            while arrived:
+                tensor = max(arrived, key=lambda each: each.number)
+                upstream = arrived.pop(tensor)
+                if tensor.formula is None:
+                    tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+                    continue
+                tensor.check_saved()
+                for i in range(len(tensor.inputs)):
+                    source, part = tensor.inputs[i], tensor.formula(upstream)[i]
+                    if source.requires_grad:
+                        part = part.unbroadcast(source.data.shape)
+                        arrived[source] = arrived[source] + part if source in arrived else part
         """,
     ),
     (
@@ -382,6 +502,25 @@ BROKEN = [
         """,
     ),
     (
+        "softmax-rows",
+        "thread `t` takes `t`, `t + 4`, `t + 8`",
+        """
+        @cuda.kernel
+        def softmax(x, out, columns):
+            row = cuda.blockIdx.x
+            size = (columns + 3) // 4
+            first = cuda.threadIdx.x * size
+            largest = x[row, 0]
+            for j in range(columns):
+                largest = max(largest, x[row, j])
+            whole = 0.0
+            for j in range(columns):
+                whole += math.exp(x[row, j] - largest)
+            for j in range(first, min(columns, first + size)):
+                out[row, j] = math.exp(x[row, j] - largest) / whole
+        """,
+    ),
+    (
         "exclusive-scan",
         "16 threads do it in four rounds",
         """
@@ -464,6 +603,23 @@ def test_a_walk_back_in_a_function_that_a_loop_calls_is_in_the_loop():
     inner = "    def piece(p):\n        p.sum().backward()\n"
     assert not rule.is_broken_by(f"def f(x):\n{inner}    for p in x:\n        piece(p)")
     assert rule.is_broken_by(f"def f(x):\n{inner}    piece(sum(p for p in x))")
+
+
+@pytest.mark.parametrize(
+    ("source", "has_one_round"),
+    [
+        ("range(1)", True),
+        ("[x]", True),
+        ("range(0, len(x), len(x))", True),
+        ("x", False),
+        ("[*x]", False),
+        ("range(0, len(x), 2)", False),
+    ],
+)
+def test_a_loop_of_one_round_does_nothing_in_pieces(source, has_one_round):
+    rule = Rule("in pieces", "Use a loop.", needs=(LOOP,))
+    assert rule.is_broken_by(f"def f(x):\n    for p in {source}:\n        p.sum()") == has_one_round
+    assert rule.is_broken_by(f"def f(x):\n    return [p.sum() for p in {source}]") == has_one_round
 
 
 def test_a_loop_without_a_gradient_makes_no_hessian():

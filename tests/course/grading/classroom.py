@@ -7,12 +7,15 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from course.grading import judge, workers
+import pytest
+
+from course.grading import batch, judge, workers
 from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.session import Warm
+from course.grading.session import Session, Warm
 from course.notebook import exercise
 from course.notebook.matching import Source
+from course.sandbox import profiles
 from course.sandbox.profiles import Limits
 
 ROOT = Path(__file__).parents[3]
@@ -21,6 +24,11 @@ FILE = f"{CHAPTER}.ipynb"
 PIXELS = exercise.load()["pixels"].points
 """What the one answer of a notebook `half` is worth."""
 LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=30.0)
+WITH_WORKERS = [
+    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
+    pytest.mark.usefixtures("kept_workers"),
+]
+"""The marks of tests that grade a school."""
 
 
 class KeptWorker(workers.Worker):
@@ -108,3 +116,16 @@ class School:
             names = [student.student_id for student in found]
             assert len(names) == len(set(names)), "a submission was doubled"
             return {student.student_id: student.score for student in found}
+
+
+def grade(school: School, **options: Any) -> dict[str, Result]:
+    """The results of what lies in a school and is not graded yet, by learner."""
+    options = {"workers": 1, "limits": LIMITS, **options}
+    return {each.learner: each for each in batch.grade(school.root, CHAPTER, **options)}
+
+
+def run(session: Session, source: str) -> None:
+    """A cell of the learner's, after the imports; it raises nothing."""
+    source = "import tensorkit as tk\nimport numpy as np\n" + source
+    ran, _ = session.ask({"do": "cells", "sources": [source], "seconds": 5}, seconds=5)
+    assert ran["error"] is None, ran

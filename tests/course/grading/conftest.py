@@ -11,7 +11,7 @@ import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, KeptWorker, School
 
 from course.grading import workers
-from course.grading.session import Warm
+from course.grading.session import Session, Warm
 from course.notebook import matching
 from course.notebook.matching import Source
 from course.sandbox import profiles
@@ -52,6 +52,14 @@ def warm_once() -> Iterator[Warm]:
         pytest.skip("this machine has no sandbox")
     with Warm(profile, LIMITS, number=8) as started:
         yield started
+
+
+@pytest.fixture
+def session(warm_once: Warm) -> Iterator[Session]:
+    """The process of one submission."""
+    started = warm_once.fork()
+    yield started
+    started.end()
 
 
 @pytest.fixture(scope="session")

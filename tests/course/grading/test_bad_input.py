@@ -56,7 +56,7 @@ BAD = [
     (replaced(f"{HEAD}    while True:\n        pass"), 0, "condition of the `while` ever become"),
     (replaced("while True:\n    pass"), 0, "It did not end within 1 seconds"),
     (replaced("class checkerboard:\n    rows = 1"), 0, "should be a function, and it is a class."),
-    (replaced("checkerboard = 3"), 0, "should be a function, and it is an int."),
+    (replaced("checkerboard = 3"), 0, "should be a function, and it is a whole number."),
     (replaced(f"async {HEAD}{RIGHT}"), 0, "which `async def` makes of a function. Write `def`."),
     (replaced(f"{HEAD}    yield 3"), 0, "which `yield` makes of a function."),
     (replaced(f"sum = 3\n{HEAD}{RIGHT}"), 6, "9 of 9 cases passed"),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, Class, School, cell_of, put_first
+from classroom import CHAPTER, LIMITS, WITH_WORKERS, Class, School, cell_of, put_first
 
 from course.authoring.release import nbgrader_config
 from course.cli import commands
@@ -14,13 +14,9 @@ from course.grading import batch, class_report, result
 from course.grading.comments import comment
 from course.notebook import exercise
 from course.notebook.matching import Source
-from course.sandbox import profiles
 from course.shared.errors import CourseError
 
-pytestmark = [
-    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
-    pytest.mark.usefixtures("kept_workers"),
-]
+pytestmark = WITH_WORKERS
 
 
 @pytest.fixture

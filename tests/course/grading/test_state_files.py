@@ -11,24 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from classroom import CHAPTER, LIMITS, PIXELS, ROOT, School
+from classroom import CHAPTER, PIXELS, ROOT, WITH_WORKERS, School, grade
 
 from course.authoring.release import nbgrader_config
 from course.grading import batch, class_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
 from course.grading.result import result_file
-from course.sandbox import profiles
 from course.shared.errors import CourseError
 
-pytestmark = [
-    pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
-    pytest.mark.usefixtures("kept_workers"),
-]
-
-
-def grade(school: School) -> None:
-    batch.grade(school.root, CHAPTER, workers=1, limits=LIMITS)
+pytestmark = WITH_WORKERS
 
 
 def foreign(file: Path) -> None:

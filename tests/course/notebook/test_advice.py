@@ -215,6 +215,13 @@ def test_a_prediction_of_another_kind_is_told_how_to_write_it(predicted, said):
     assert said in judge(load()["sample-dtype"], predictions).rows[0].tip
 
 
+def test_the_right_number_as_a_float_is_told_to_be_a_whole_number():
+    exercise = load()["what-is-remembered"]
+    predictions = {asked: right + 0.0 for asked, right in exercise.right.items()}
+    said = "This prediction is a float; write a whole number: `2`."
+    assert judge(exercise, predictions).rows[0].tip == said
+
+
 def test_an_answer_that_prints_nothing_is_not_said_to_print():
     def silent(fahrenheit):
         fahrenheit - 32

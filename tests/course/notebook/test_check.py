@@ -185,11 +185,11 @@ def test_an_id_that_is_no_string_gives_a_sentence(make):
 def test_a_number_instead_of_a_function_gives_a_sentence():
     report = checked(strides_of=12)
     assert report.status == "unfit"
-    assert "should be a function, and it is an int" in str(report)
+    assert "should be a function, and it is a whole number" in str(report)
 
 
 def test_a_list_instead_of_a_dictionary_gives_a_sentence():
-    assert "should be the dictionary of the answer cell" in str(checked("sample-dtype", dtypes=[1]))
+    assert "of the answer cell, and it is a list." in str(checked("sample-dtype", dtypes=[1]))
 
 
 def test_a_name_that_does_not_exist_says_what_to_run():

@@ -177,6 +177,11 @@ def test_a_deleted_answer_is_told_so():
     assert "was defined in cell [2] and is gone now" in text
 
 
+def test_an_answer_cell_that_makes_nothing_is_not_said_to_have_defined_anything():
+    found = find(STRIDES, {}, [Run(3, "", "sample-strides", None)])
+    assert found.sentence.startswith("Your cell ran and makes no `strides_of`.")
+
+
 def test_a_cell_that_ran_before_the_course_was_imported_is_not_said_to_have_defined_anything():
     found = find(STRIDES, {}, [Run(1, RIGHT, None, UNKNOWN)])
     assert "`strides_of` does not exist yet: run the answer cell above" in found.sentence

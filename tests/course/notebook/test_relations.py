@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tensorkit as tk
@@ -36,6 +37,9 @@ def named(source, *pairs):
         ([1.5], ROWS, "a value of another kind"),
         ((5, ROWS.T), (5, ROWS), "rows and columns exchanged"),
         (ROWS + 1, ROWS, ""),
+        ((np.int64(3), 1), (5, 1), ""),
+        ((3, 1.5), (2.5, 1.5), ""),
+        ((2.5, 1), (3, 1), "a value of another kind"),
         (None, ROWS, ""),
         ((6, ROWS.T), (5, ROWS), ""),
         (tk.zeros(2, 3), ROWS, ""),

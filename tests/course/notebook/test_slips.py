@@ -222,6 +222,7 @@ def test_a_known_mistake_comes_before_a_slip():
         ("x.data[:] = 1", "too many indices for array: array is 0-d", "a slice of", "`[...]`"),
         ("raise ValueError", "", "raises where there is a result", "`raise ValueError` is a line"),
         ("return x + y", "The size of tensor a (2)", "shapes that do not fit", "at the right"),
+        ("return x + y", "NotAllowed: f is what you are asked to write", "a call", "calls it for"),
         ("a, b = x", "not enough values to unpack (expected 2, got 1)", "values", "2 names for 1"),
         ("return x.item()", "something else", "", ""),
         ("return 5", "converted to Scalar", "", ""),
@@ -245,3 +246,10 @@ def test_another_exception_than_the_one_that_is_asked_for_is_named():
     right = Outcome("raised", error=ValueError())
     found = first_slip("def f(x, a):\n    return x[a]\n", mine, right)
     assert found.sentence == "ValueError is expected in this case, and KeyError is raised."
+
+
+@pytest.mark.parametrize(("line", "name"), [("p -= g", None), ("print(g)", "a name is not used")])
+def test_a_name_that_is_written_in_place_is_read(line, name):
+    source = f"def f(pairs):\n    for p, g in pairs:\n        {line}\n    return pairs[0]\n"
+    found = first_slip(source, Outcome(value=1), Outcome(value=2))
+    assert (found and found.name) == name

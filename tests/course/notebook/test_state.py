@@ -17,7 +17,7 @@ import sample
 import tensorkit as tk
 from course.notebook.check import check, judge
 from course.notebook.exercise import load
-from course.notebook.state import HOMES, SETTINGS
+from course.notebook.state import OWNERS, SETTINGS
 
 STRIDES = load()["sample-strides"]
 
@@ -45,7 +45,7 @@ CHANGES = {
 
 def everything():
     settings = {words: read() for words, (read, _) in SETTINGS.items()}
-    return settings, {home: dict(vars(where)) for home, where in HOMES.items()}
+    return settings, {home: dict(vars(where)) for home, where in OWNERS.items()}
 
 
 @pytest.mark.parametrize("words", CHANGES)

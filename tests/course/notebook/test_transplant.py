@@ -6,13 +6,15 @@ import pytest
 
 import tensorkit as tk
 from course.exercises import ch01_tensors as ch01
-from course.exercises import ch03_memory as ch03
 from course.exercises import ch04_broadcasting as ch04
-from course.exercises import ch05_autograd as ch05
-from course.exercises import ch06_gradient_control as ch06
 from course.exercises import ch07_higher_order as ch07
-from course.exercises import ch11_dispatch as ch11
+from course.exercises.ch03_memory.contiguous_by_hand import contiguous_by_hand
+from course.exercises.ch05_autograd.backward_order import backward_order
+from course.exercises.ch05_autograd.tanh_gradient import tanh_gradient
+from course.exercises.ch05_autograd.unbroadcast import unbroadcast
+from course.exercises.ch06_gradient_control.sgd_step import sgd_step
 from course.exercises.ch09_training.momentum_step import momentum_step
+from course.exercises.ch11_dispatch.find_kernel import find_kernel
 from course.notebook.transplant import PLACES, transplant
 from course.shared.errors import CourseError
 from tensorkit import optim
@@ -81,21 +83,21 @@ def steps_with_momentum():
 
 USES = {
     "strides_of": (ch01.strides_of, strides),
-    "contiguous_by_hand": (ch03.contiguous_by_hand, contiguity),
+    "contiguous_by_hand": (contiguous_by_hand, contiguity),
     "broadcast_shape": (ch04.broadcast_shape, sums),
-    "tanh_gradient": (ch05.tanh_gradient, slopes),
+    "tanh_gradient": (tanh_gradient, slopes),
     "sigmoid_gradient": (ch07.sigmoid_gradient, curvatures),
-    "backward_order": (ch05.backward_order, several_ways),
-    "unbroadcast": (ch05.unbroadcast, stretched),
-    "sgd_step": (ch06.sgd_step, steps),
+    "backward_order": (backward_order, several_ways),
+    "unbroadcast": (unbroadcast, stretched),
+    "sgd_step": (sgd_step, steps),
     "momentum_step": (momentum_step, steps_with_momentum),
-    "find_kernel": (ch11.find_kernel, steps_with_momentum),
+    "find_kernel": (find_kernel, steps_with_momentum),
 }
 
 
 def test_an_engine_in_the_learners_order_gives_gradients_of_results_on_the_way():
     x = tk.tensor([1.0, 2.0], requires_grad=True)
-    with transplant(ch05.backward_order):
+    with transplant(backward_order):
         y = x * x
         found = tk.autograd.grad((y * y).sum(), [y, x])
     assert [gradient.tolist() for gradient in found] == [[2.0, 8.0], [4.0, 32.0]]
@@ -139,8 +141,8 @@ WRONG = {
     "broadcast_shape": lambda a, b: (1, *ch04.broadcast_shape(a, b)),
     "tanh_gradient": lambda g, out: g * out,
     "sigmoid_gradient": lambda g, out: g * out,
-    "backward_order": lambda graph, root: ch05.backward_order(graph, root)[::-1],
-    "unbroadcast": lambda g, shape: ch05.unbroadcast(g, shape) * 2,
+    "backward_order": lambda graph, root: backward_order(graph, root)[::-1],
+    "unbroadcast": lambda g, shape: unbroadcast(g, shape) * 2,
     "sgd_step": lambda parameters, gradients, lr: None,
     "momentum_step": lambda parameters, gradients, velocities, lr, momentum: None,
     "find_kernel": lambda kernels, operation, device: tk.add.definition.kernels["default"],

@@ -146,6 +146,18 @@ def test_einsum_gives_pytorchs_values_and_gradients(line):
     assert_line_agrees(line, but=("nodes", "strides", "is a view"))
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "repair"),
+    [((2, 3, 4), (5,), ""), ((4,), (5,), ""), ((2, 3, 4), (2, 5, 4), "x @ y.mT")],
+)
+def test_sizes_that_do_not_fit_are_said_in_numbers(left, right, repair):
+    with pytest.raises(RuntimeError) as caught:
+        tk.ones(left) @ tk.ones(right)
+    _, _, *more = str(caught.value).split("\n")
+    numbers = "Rows of the first have 4 numbers, columns of the second 5."
+    assert more == [numbers, *[f"Try: {repair}"] * bool(repair)]
+
+
 @pytest.mark.parametrize("equation", ["...ij->...ji", "i1,jk->ik", "ij->i->j", ""])
 def test_an_equation_of_other_signs_than_letters_is_refused(equation):
     with pytest.raises(NotImplementedError, match="does not name each dimension with a letter"):

@@ -1,6 +1,6 @@
 """Why an operation refuses its arguments: asked by the layers, never on the direct path.
 
-``refuse`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
+``check`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
 line where learners meet it, then the numbers, then a repair.
 """
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from tensorkit import layout
 from tensorkit.base import TensorBase
-from tensorkit.definition import LETTERS
+from tensorkit.definition import TYPECODES
 from tensorkit.devices import CPU
 from tensorkit.dtypes import DType, bool_, of_numpy
 from tensorkit.errors import DTypeError, ShapeError, message, must_be, type_name
 from tensorkit.ops.arguments import as_number, kind_of, no_kernel
 
-# What array libraries raise; an error of tensorkit has its words already.
+# What array libraries raise. An error of tensorkit's own may be one of these, too: its text stays.
 FROM_ARRAYS = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 
 
@@ -53,7 +53,7 @@ def refuse_array(definition: Any, left: Any, right: Any) -> NoReturn:
     )
 
 
-def refuse(definition: Any, values: dict[str, Any], promoted: DType | None = None) -> None:
+def check(definition: Any, values: dict[str, Any], promoted: DType | None = None) -> None:
     """Raise if something that is declared of an operation does not hold; values: its arguments.
 
     ``promoted`` is the dtype that operands are promoted to, where they are.
@@ -65,16 +65,15 @@ def refuse(definition: Any, values: dict[str, Any], promoted: DType | None = Non
         definition.check(**values)
     if promoted is None:
         _check_dtypes(definition, values)
-    elif promoted.numpy.char not in LETTERS[definition.categories[0]]:
+    elif promoted.numpy.char not in TYPECODES[definition.categories[0]]:
         repair = "x.int()" if promoted is bool_ else "x.bool() or x.long()"
         repair = "x.float()" if definition.categories[0] == "floating" else repair
-        raise no_kernel(definition.kernel, promoted, repair)
+        raise no_kernel(definition.kernel_name, promoted, repair)
 
 
 def in_words(definition: Any, error: Exception) -> Exception:
     """What the array library has said, with the operation's name."""
-    kinds = [kind for kind in (TypeError, IndexError) if isinstance(error, kind)]
-    kind = kinds[0] if kinds else RuntimeError
+    kind = next((x for x in (TypeError, IndexError) if isinstance(error, x)), RuntimeError)
     return kind(f"{definition.name}(): {error}")
 
 
@@ -111,7 +110,7 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
                 continue
             one = annotation in (int, int | None)
             several = value if isinstance(value, tuple) and not one else (value,)
-            fits = all(_is_int(each) for each in several)
+            fits = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in several)
             word = "an int" if one else "an int or a tuple of ints"
         else:
             fits = isinstance(value, (*kinds, np.generic)) or (
@@ -123,10 +122,6 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
             raise TypeError(message(first, repair=_example(definition, name, annotation)))
 
 
-def _is_int(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
 def _example(definition: Any, name: str, annotation: Any) -> str:
     value = {bool: "True", float: "0.5", str: "..."}.get(annotation, "0")
     return f"x.{definition.name}({name}={value})"
@@ -135,8 +130,8 @@ def _example(definition: Any, name: str, annotation: Any) -> str:
 def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
     """DTypeError for dtypes that differ, NotSupportedError for one that does not fit."""
     known: dict[str, tuple[str, Any]] = {}
-    for name, category, letters in zip(
-        definition.inputs, definition.categories, definition.letters, strict=True
+    for name, category, typecodes in zip(
+        definition.inputs, definition.categories, definition.typecodes, strict=True
     ):
         x = values[name]
         if x is None:
@@ -149,21 +144,15 @@ def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
                 f"{dtype.whole_name} != {x.dtype.whole_name}",
                 repair=f"{name}.to(tk.{dtype.name})",
             )
-        if x._array.dtype.char not in letters:
+        if x._array.dtype.char not in typecodes:
             dtype = of_numpy(x._array.dtype)
             repair = "x.float()" if category != "integral" else "x.long()"
-            raise no_kernel(definition.kernel, dtype, repair)
+            raise no_kernel(definition.kernel_name, dtype, repair)
 
 
 def _check_dims(definition: Any, values: dict[str, Any]) -> None:
-    """IndexRangeError for dimensions that the first tensor does not have."""
+    """Raise for dimensions that the first tensor does not have, or that are named twice."""
     shape = getattr(values[definition.inputs[0]], "shape", ())  # a number has none
-    n_dims = max(len(shape), 1)
     for name in definition.dim:
-        given = values.get(name)
-        found = []
-        for dim in given if isinstance(given, tuple) else () if given is None else (given,):
-            position = layout.wrap_dim(dim, n_dims)
-            if position in found:
-                raise ShapeError(f"dim {position} appears multiple times in the list of dims")
-            found.append(position)
+        if values.get(name) is not None:
+            layout.wrap_dims(values[name], len(shape))

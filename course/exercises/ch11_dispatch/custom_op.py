@@ -1,0 +1,169 @@
+"""The exercise custom-op: an operation with its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, no_type_check
+
+import tensorkit as tk
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.rules import Rule
+
+
+def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, bool]:
+    """x / (1 + |x|) by an operation of its own, its gradient, what gradcheck says."""
+
+    @tk.library.custom_op("mine::softsign", mutates_args=())
+    def operation(x):
+        return x / (1 + x.abs())
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (1 + x.abs()) ** 2
+
+    tk.library.register_autograd(operation, backward, setup_context=setup_context)
+    y = operation(x)
+    (gradient,) = tk.autograd.grad(y, x, upstream)
+    is_right = tk.autograd.gradcheck(operation, x, raise_exception=False)
+    return y.detach(), gradient, is_right
+
+
+@no_type_check
+def _softsign_program(x, upstream):
+    @tk.library.custom_op("mine::softsign", mutates_args=())
+    def operation(x):
+        return ...  # x / (1 + |x|)
+
+    def setup_context(ctx, inputs, output): ...  # keep the inputs for backward
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return ...  # the gradient of x, from the gradient g of the result
+
+    tk.library.register_autograd(operation, backward, setup_context=setup_context)
+    y = operation(x)
+    (gradient,) = tk.autograd.grad(y, x, upstream)
+    is_right = tk.autograd.gradcheck(operation, x, raise_exception=False)
+    return y.detach(), gradient, is_right
+
+
+@no_type_check
+def _by(kernel, slope, x, upstream):
+    operation = tk.library.custom_op("mine::softsign", kernel, mutates_args=())
+
+    def setup_context(ctx, inputs, output):
+        ctx.x, ctx.y = inputs[0].detach(), output
+
+    def backward(ctx, g):
+        return slope(ctx.x, ctx.y, g)
+
+    tk.library.register_autograd(operation, backward, setup_context=setup_context)
+    y = operation(x)
+    (gradient,) = tk.autograd.grad(y, x, upstream)
+    is_right = tk.autograd.gradcheck(operation, x, raise_exception=False)
+    return y.detach(), gradient, is_right
+
+
+@no_type_check
+def _mistaken(slope, kernel=lambda x: x / (1 + x.abs())):
+    return lambda x, upstream: _by(kernel, slope, x, upstream)
+
+
+@exercise(
+    "custom-op",
+    answer=softsign,
+    stub=_softsign_program,
+    kind="complete",
+    points=2,
+    difficulty=3,
+    minutes=7,
+)
+class CustomOp(Exercise):
+    r"""An operation of your own
+
+    The softsign, $\frac{x}{1 + |x|}$, squeezes every number between -1 and 1, as `tanh` does. Make
+    it an operation with its gradient. Its slope is $\frac{1}{(1 + |x|)^2}$. Fill the three gaps.
+
+    **Input:** `x`, a float64 tensor that requires grad; `upstream`, the gradient that comes from
+    the loss, of the same shape.
+
+    **Output:** the values, the gradient of `x`, and whether `gradcheck` finds the formula right.
+
+    ```python
+    x = tk.tensor([1.0, -3.0], dtype=tk.float64, requires_grad=True)
+    softsign(x, tk.ones(2, dtype=tk.float64))
+    # (tensor([ 0.5000, -0.7500], dtype=torch.float64),
+    #  tensor([0.2500, 0.0625], dtype=torch.float64), True)
+    ```
+    """
+
+    rules = (
+        Rule(
+            "an operation with its gradient",
+            "Register the formula with the operation, as in the program that you were given: "
+            "`tk.library.custom_op`.",
+            needs=("custom_op",),
+        ),
+        Rule(
+            "whether `gradcheck` finds the formula right",
+            "Ask `tk.autograd.gradcheck`, as in the program that you were given.",
+            needs=("gradcheck",),
+        ),
+    )
+    hints = (
+        "`ctx.save_for_backward(*inputs)` keeps the inputs; `ctx.saved_tensors` gives them back.",
+        "The gradient of `x` is the slope times the gradient `g` that arrives.",
+        "The two formulas: `x / (1 + x.abs())`, and `g / (1 + x.abs()) ** 2`.",
+    )
+    usual_mistakes = {
+        "upstream forgotten": (
+            _mistaken(lambda x, y, g: 1 / (1 + x.abs()) ** 2),
+            "This is the slope. The gradient is the slope times what arrives from the loss: "
+            "multiply by `g`.",
+        ),
+        "not squared": (
+            _mistaken(lambda x, y, g: g / (1 + x.abs())),
+            "The denominator of the slope is squared, $(1 + |x|)^2$.",
+        ),
+        "the value for the slope": (
+            _mistaken(lambda x, y, g: g * y),
+            "You multiply by the result. The slope of softsign is not its value.",
+        ),
+        "no absolute value": (
+            _mistaken(lambda x, y, g: g / (1 + x) ** 2),
+            "In the slope stands $|x|$: without `abs` it is wrong for negative numbers.",
+        ),
+        "the output saved": (
+            _mistaken(lambda x, y, g: g / (1 + y.abs()) ** 2),
+            "The slope is computed from the result. Its formula needs the input: that is what is "
+            "saved.",
+        ),
+        "only x squared": (
+            _mistaken(lambda x, y, g: g / (1 + x.abs() ** 2)),
+            "The square belongs to the whole sum: `(1 + x.abs()) ** 2`.",
+        ),
+        "one bracket short": (
+            _mistaken(lambda x, y, g: g / (1 + x.abs()) ** 2, lambda x: x / 1 + x.abs()),
+            "`x / 1 + x.abs()` divides by 1 only. Put the sum in brackets.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int, low: float, high: float) -> tk.Tensor:
+            return tk.tensor(draw.floats(n, low, high), dtype=tk.float64)
+
+        ones = tk.ones(3, dtype=tk.float64)
+        yield case(some(3, 0.5, 4), ones, label="positive numbers")
+        yield case(some(3, -4, -1.5), ones, label="negative numbers")
+        yield case(some(3, 0.5, 4), some(3, 2, 5), label="positive, another upstream gradient")
+        yield case(some(3, -4, -1.5), some(3, 2, 5), label="negative, another upstream gradient")
+        yield case(some(1, 0.5, 4)[0], some(1, 2, 5)[0], label="a single number (0-d)")
+        matrix = some(6, 0.5, 4).reshape(3, 2).T
+        yield case(matrix, some(6, 2, 5).reshape(2, 3), label="turned (non-contiguous)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        x, upstream = args
+        return answer(x.clone().requires_grad_(), upstream)

@@ -1,0 +1,157 @@
+"""The exercise find-kernel: the kernel of a device, from the table of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
+
+
+def find_kernel(kernels: dict[str, object], operation: str, device: str) -> object:
+    """The kernel of an operation for a device: its own, otherwise the default."""
+    if device in kernels:
+        return kernels[device]
+    if "default" in kernels:
+        return kernels["default"]
+    raise NotImplementedError(f"{operation} has no kernel for {device}")
+
+
+def _default_first(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    if "default" in kernels:
+        return kernels["default"]
+    return find_kernel(kernels, operation, device)
+
+
+def _none_where_there_is_none(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    return kernels.get(device, kernels.get("default"))
+
+
+def _both_looked_up(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    return kernels.get(device, kernels["default"])
+
+
+def _no_default(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    if device in kernels:
+        return kernels[device]
+    raise NotImplementedError(f"{operation} has no kernel for {device}")
+
+
+def _cpu_is_the_default(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    return find_kernel(kernels, operation, device if device in kernels else "cpu")
+
+
+def _without_names(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    if device in kernels or "default" in kernels:
+        return find_kernel(kernels, operation, device)
+    raise NotImplementedError("there is no kernel")
+
+
+def _returns_the_error(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    try:
+        return find_kernel(kernels, operation, device)
+    except NotImplementedError as error:
+        return str(error)
+
+
+@exercise("find-kernel", answer=find_kernel, points=4, difficulty=2, minutes=7)
+class FindKernel(Exercise):
+    """The table and its look-up
+
+    Every operation has a table of kernels: a dictionary from kinds of device to functions. It may
+    have an entry `"default"`, for all devices without a kernel of their own.
+
+    **Input:** `kernels`, the table of one operation; `operation`, its name; `device`, the kind of
+    device of the operands.
+
+    **Output:** the kernel for this device: its own if the table has one, otherwise the default. If
+    there is neither, raise a `NotImplementedError` whose text has the name of the operation and
+    that of the device.
+
+    ```python
+    kernels = {"cpu": np.add, "default": tk.add}
+    find_kernel(kernels, "add", "cpu")       # np.add
+    find_kernel(kernels, "add", "cuda")      # tk.add
+    find_kernel({"cpu": np.add}, "add", "cuda")
+    # NotImplementedError: add has no kernel for cuda
+    ```
+
+    In the check kernels are texts. Your function only hands them on.
+    """
+
+    hints = (
+        "Two questions in their order: is the device in the table? Is there a default?",
+        '`if device in kernels: return kernels[device]`, the same for `"default"`, and below both '
+        'a `raise NotImplementedError(f"{operation} has no kernel for {device}")`.',
+    )
+    usual_mistakes = {
+        "the default first": (
+            _default_first,
+            "A table with a default never gives you another kernel. The device's own comes first; "
+            "the default is for devices that have none.",
+        ),
+        "None": (
+            _none_where_there_is_none,
+            "Where the table has neither, you return None, and the call fails later with an error "
+            "that names no device. Raise NotImplementedError here.",
+        ),
+        "both looked up": (
+            _both_looked_up,
+            'Python works out both arguments of `get` before it calls it: `kernels["default"]` '
+            "raises KeyError where there is no default, even if the device has a kernel.",
+        ),
+        "no default": (
+            _no_default,
+            "You look for the device only. A device without a kernel gets the default, if there "
+            "is one.",
+        ),
+        "the CPU's kernel": (
+            _cpu_is_the_default,
+            "The CPU's kernel is no default: it cannot reach the memory of another device. Only "
+            'the entry `"default"` is for all.',
+        ),
+        "without names": (
+            _without_names,
+            "Your error does not say which operation and which device it is about. Put both into "
+            "its text.",
+        ),
+        "the error comes back": (
+            _returns_the_error,
+            "You return a text where a kernel is expected. `raise NotImplementedError(...)` stops "
+            "the call.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        names = ("add", "mul", "relu", "mm", "exp", "softmax")
+        device, other = (("cuda", "mps", "xla", "hpu")[at] for at in draw.distinct(2, 0, 3))
+        one, two, three = (f"kernel {number}" for number in draw.distinct(3, 10, 999))
+        operation = names[draw.integer(0, 5)]
+        yield case({device: one, other: two}, operation, device, label="a device in the table")
+        yield case({other: two, device: one}, operation, other, label="another device")
+        table = {"default": three, device: one}
+        yield case(table, operation, device, label="a kernel of its own, and a default")
+        yield case(table, operation, other, label="no kernel of its own, and a default")
+        yield case({"default": two}, operation, device, label="nothing but a default")
+        yield case({device: one}, operation, device, label="a kernel of its own, no default")
+        yield case({"cpu": one}, operation, device, label="neither, though the CPU has one")
+        table = {"cpu": one, device: three, "default": two}
+        yield case(table, operation, other, label="a default beside the CPU")
+        yield case(table, operation, "cpu", label="the CPU's kernel, and a default")
+        yield case({}, operation, device, label="a table without kernels (empty)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The kernel, or what the error says."""
+        _, operation, device = args
+        try:
+            return answer(*args)
+        except NotImplementedError as error:
+            said = str(error)
+            return Seen(
+                {
+                    "raises": "NotImplementedError",
+                    "with the operation's name": operation in said,
+                    "with the device's name": device in said,
+                }
+            )
