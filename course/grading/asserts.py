@@ -2,9 +2,8 @@
 
 The cell runs in this process. A name in it that an answer defines stands for the answer on the
 learner's side (`remote`). So `assert double(3) == 6` compares plain data here, and nothing of the
-learner's runs here. Imports and helpers come from the instructor's other cells, never from the
-learner's. A check that needs anything else is refused (`Broken`), and so is one that could run or
-open what a learner wrote.
+learner's runs here. A check that needs any other name of the notebook is refused (`Broken`), and so
+is one that could run or open what a learner wrote.
 """
 
 from __future__ import annotations
@@ -53,10 +52,7 @@ def read(source: str, cells: Iterable[Cell]) -> tuple[ast.Module, set[str]]:
         names, bound = _names(tree)
     except (SyntaxError, ValueError) as problem:
         raise Broken(f"it cannot be read ({problem})") from None
-    helpers, answers = _names_in(cells)
-    while found := sorted((names - answers - bound) & helpers.keys()):
-        tree = ast.Module([helpers[found[0]], *tree.body], [])
-        names, bound = _names(tree)
+    answers = _names_in(cells)
     for node in ast.walk(tree):
         modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -67,7 +63,9 @@ def read(source: str, cells: Iterable[Cell]) -> tuple[ast.Module, set[str]]:
     if runs := [name for name in unknown if name in _RUNS_TEXT.split()]:
         raise Broken(f"it calls `{runs[0]}`, which may run or open what a learner wrote")
     if unknown:
-        raise Broken(f"it reads `{unknown[0]}`, which learners can change: define it in the check")
+        raise Broken(
+            f"it reads `{unknown[0]}`, which learners can change: import or define it in the check"
+        )
     return tree, names & answers
 
 
@@ -136,20 +134,14 @@ def _run(tree: ast.Module, namespace: dict[str, Any]) -> Any:
     return value
 
 
-def _names_in(cells: Iterable[Cell]) -> tuple[dict[str, ast.stmt], set[str]]:
-    """What the instructor's own cells import and define, by name; the names that answers define."""
-    helpers: dict[str, ast.stmt] = {}
+def _names_in(cells: Iterable[Cell]) -> set[str]:
+    """The names that the answer cells define."""
     answers: set[str] = set()
     for cell in cells:
-        if cell["cell_type"] != "code" or matching.is_check(cell):
-            continue
-        with contextlib.suppress(SyntaxError, ValueError):
-            for node in ast.parse(cell["source"]).body:
-                if matching.is_answer(cell):
-                    answers |= _outer(node)
-                elif isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
-                    helpers |= dict.fromkeys(_outer(node), node)
-    return helpers, answers
+        if cell["cell_type"] == "code" and matching.is_answer(cell):
+            with contextlib.suppress(SyntaxError, ValueError):
+                answers |= _names(ast.parse(cell["source"]))[1]
+    return answers
 
 
 def _names(program: ast.Module) -> tuple[set[str], set[str]]:
@@ -171,11 +163,6 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
         if symbol.is_assigned() or symbol.is_imported()
     }
     return read - (_LIBRARIES.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
-
-
-def _outer(statement: ast.stmt) -> set[str]:
-    """The global names that a statement of a cell binds."""
-    return _names(ast.Module([statement], []))[1]
 
 
 def _why(error: BaseException) -> str:

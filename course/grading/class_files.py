@@ -1,9 +1,7 @@
-"""`course report`: how a class did in a chapter, as one page and three tables.
+"""`course report`: how a class did in a chapter, as a page and a table.
 
     course/reports/CHAPTER/index.html      the page; no script, nothing from elsewhere
     course/reports/CHAPTER/learners.csv    points by learner and exercise
-    course/reports/CHAPTER/exercises.csv   how each exercise went
-    course/reports/CHAPTER/cases.csv       how each case of each check went
 
 Learners have pseudonyms, the same ones each time; git ignores the folder. All of it is read from
 the results that grading left in `course/graded/`.
@@ -15,7 +13,6 @@ import csv
 import hashlib
 import hmac
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -24,8 +21,9 @@ from typing import Any
 
 from course.grading import batch
 from course.grading.class_page import page
-from course.grading.class_report import STATUSES, ClassReport, Name
+from course.grading.class_report import ClassReport, Name
 from course.grading.result import all_stored
+from course.notebook import built_notebook
 from course.shared import files, paths
 from course.shared.errors import CourseError
 
@@ -58,12 +56,7 @@ def write(
         return _safe(learner) if names else pseudonym(secret, learner)
 
     folder = root / "course" / "reports" / chapter
-    for file, rows in (
-        ("learners.csv", _learners(report, name)),
-        ("exercises.csv", _exercises(report)),
-        ("cases.csv", _cases(report)),
-    ):
-        files.write(folder / file, _csv(rows))
+    files.write(folder / "learners.csv", _csv(_learners(report, name)))
     files.write(folder / "index.html", page(report, name, is_named=names))
     return folder / "index.html", report
 
@@ -71,10 +64,8 @@ def write(
 def _given_cells(root: Path, chapter: str) -> list[str]:
     """The code cells of the released notebook."""
     released = paths.notebook_in(paths.notebooks(root), chapter)
-    if not released.is_file():
-        return []
-    cells = json.loads(released.read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    cells = built_notebook.read(released, chapter)["cells"] if released.is_file() else []
+    return [cell["source"] for cell in cells if cell["cell_type"] == "code"]
 
 
 def pseudonym(secret: bytes, learner: str) -> str:
@@ -97,22 +88,6 @@ def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
     without += [(learner, "not graded") for learner in report.not_graded]
     for learner, status in without:
         yield [name(learner), status, 0.0, report.possible, *[""] * len(ids), 0, 0, ""]
-
-
-def _exercises(report: ClassReport) -> Iterator[list[object]]:
-    titles = ["exercise", "title", "possible", "mean", *STATUSES]
-    yield [*titles, "commonest mistake", "times", "hints"]
-    for exercise in report.exercises:
-        shares = [round(count / len(exercise.found), 4) for count in exercise.counts.values()]
-        begin = [exercise.id, exercise.title, exercise.possible, round(exercise.mean, 3)]
-        yield [*begin, *shares, *exercise.commonest_mistake, exercise.hints]
-
-
-def _cases(report: ClassReport) -> Iterator[list[object]]:
-    yield ["exercise", "case", "passed", "ran"]
-    for exercise in report.exercises:
-        for label, (passed, ran) in exercise.cases.items():
-            yield [exercise.id, label, passed, ran]
 
 
 def _csv(rows: Iterable[list[object]]) -> str:

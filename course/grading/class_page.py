@@ -27,7 +27,7 @@ from course.shared.words import listed
 
 FEW, MANY = 5, 40
 """How many ways to be wrong, and learners in a list, are shown of one exercise; the rows of a table
-of learners. The CSV files hold all."""
+of learners. The file learners.csv holds all learners."""
 FIRST = 10
 """Learners who need help that are shown at once."""
 WIDE, NARROW = 760, 380

@@ -94,12 +94,6 @@ class ExerciseSummary:
         ]
         return sorted(kinds, key=lambda kind: -len(kind.learners))
 
-    @property
-    def commonest_mistake(self) -> tuple[str, int]:
-        """The usual mistake that most made, and how many; an empty name if nobody made one."""
-        named = Counter(graded.report.mistake for _, graded in self.found if graded.report.mistake)
-        return named.most_common(1)[0] if named else ("", 0)
-
 
 def status_of(graded: Graded) -> str:
     """Which of `STATUSES` an answer has."""

@@ -1,8 +1,8 @@
 """Makes harmless what a learner wrote or showed, for whoever opens it in Formgrader or as feedback.
 
 Text stays text and pictures stay pictures; what a browser would run is taken out by a kept
-sanitiser (nh3) with lists of what may stay. A drawing in SVG is shown as a picture, `<img>`, in
-which nothing runs.
+sanitiser (nh3) with lists of what may stay. An output in SVG is shown as a picture, `<img>`, in
+which nothing runs; SVG within HTML is taken out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import html
-import itertools
 import re
 import time
 from dataclasses import dataclass
@@ -26,10 +25,6 @@ _PICTURE = re.compile(r"data:image/(png|jpeg|gif|svg\+xml);base64,[A-Za-z0-9+/=\
 _ELSEWHERE = re.compile(r"https?://|mailto:|#", re.IGNORECASE)
 """The addresses that a link may have. Any other may be of a file that was handed in: Formgrader's
 server shows that as a page of its own, scripts included."""
-# Each pattern is of one tag: a pattern from `<svg` to `</svg>` takes quadratic time on a text that
-# repeats `<svg`.
-_SVG_TAG = re.compile(r"<svg\b|</svg\s*>", re.IGNORECASE)
-_TITLE_TAG = re.compile(r"<title[^<>]*>|</title>", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t]{100,}")
 _HARMLESS = re.compile(r"[^<\[&]*")
 """Markdown without these signs has no HTML, no link, no picture."""
@@ -71,28 +66,15 @@ def clean_html(text: str, room: Room | None = None) -> str:
     '<b>bold</b>'
     """
     room = room or Room()
-    drawn = _drawn(text[:MOST_HTML])
-    room.tags -= drawn.count("<")
+    read = text[:MOST_HTML]
+    room.tags -= read.count("<")
     if room.tags < 0:
         return f"<pre>{html.escape(text[:MOST_LEFT])}</pre>"
     import nh3  # the extra `teach` has it; a learner's nbgrader imports this module, too
 
     return nh3.clean(
-        drawn, attribute_filter=_attribute, url_schemes=_SCHEMES, link_rel="noopener noreferrer"
+        read, attribute_filter=_attribute, url_schemes=_SCHEMES, link_rel="noopener noreferrer"
     )
-
-
-def _drawn(text: str) -> str:
-    """HTML with a picture in the place of each drawing."""
-    parts, done, begun = [], 0, None
-    for found in _SVG_TAG.finditer(text):
-        is_end = found[0].startswith("</")
-        if not is_end and begun is None:
-            begun = found.start()
-        elif is_end and begun is not None:
-            parts += [text[done:begun], _as_picture(text[begun : found.end()])]
-            done, begun = found.end(), None
-    return "".join([*parts, text[done:]])
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
@@ -221,11 +203,8 @@ def _base64(text: Any) -> str | None:
 
 
 def _as_picture(svg: str) -> str:
-    tags = list(itertools.islice(_TITLE_TAG.finditer(svg), 2))
-    title = svg[tags[0].end() : tags[1].start()][:1000] if len(tags) == 2 else ""
-    words = html.escape(html.unescape(re.sub(r"<[^>]*>", "", title)).strip())
     coded = base64.b64encode(svg.encode("utf-8", "replace")).decode()
-    return f'<img src="data:image/svg+xml;base64,{coded}" alt="{words}">'
+    return f'<img src="data:image/svg+xml;base64,{coded}" alt="A drawing in SVG">'
 
 
 def _text(value: Any) -> str:

@@ -74,20 +74,11 @@ class Cluster:
         """
         from distributed import KilledWorker, as_completed
 
-        chapter = self._client.scatter(source, broadcast=True, hash=True)
-        waiting = iter(jobs)
+        waiting, most = iter(jobs), limits or Limits()
         sent: dict[str, Job] = {}
 
         def send(job: Job) -> Any:
-            future = self._client.submit(
-                _graded,
-                chapter,
-                job,
-                self.profile,
-                limits or Limits(),
-                pure=False,
-                retries=0,
-            )
+            future = self._client.submit(_graded, source, job, self.profile, most, pure=False)
             sent[future.key] = job
             return future
 
@@ -105,19 +96,14 @@ class Cluster:
                 yield future.result()
             except KilledWorker:
                 yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
-            except Exception as problem:
-                # the last worker with the scattered source is gone, or a worker cannot start
-                job.tries += 1
-                if job.tries >= workers.TRIES:
-                    raise CourseError(f"The cluster does not grade: {problem}") from None
-                chapter = self._client.scatter(source, broadcast=True, hash=True)
-                done.add(send(job))
+            except Exception as problem:  # a worker cannot start, or the scheduler is gone
+                raise CourseError(f"The cluster does not grade: {problem}") from None
             fill()
 
 
 def _common(offered: list[list[str]]) -> str:
     """The strongest sandbox that all workers have, so that all results name the same."""
-    for profile in (profiles.NAMESPACES, profiles.LANDLOCK):
+    for profile in profiles.SAFE:
         if all(profile in has for has in offered):
             return profile
     raise CourseError(
@@ -134,8 +120,7 @@ def _described() -> tuple[dict[str, str], list[str]]:
     for file in sorted(Path(exercises.__path__[0]).rglob("*.py")):
         digest.update(file.read_bytes())
     versions = {**profiles.versions(), "exercises": digest.hexdigest()[:12]}
-    safe = (profiles.NAMESPACES, profiles.LANDLOCK)
-    return versions, [profile for profile in safe if profiles.why_not(profile) is None]
+    return versions, [name for name in profiles.SAFE if profiles.why_not(name) is None]
 
 
 def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:

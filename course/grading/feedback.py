@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import time
 from contextlib import closing, suppress
-from html import escape, unescape
+from html import unescape
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import tostring
 
 from nbconvert.exporters import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
@@ -197,28 +197,15 @@ def _replaced(found: re.Match[str]) -> str:
     latex = unescape(found["block"] or found["inline"])
     if len(latex) > MOST:
         return found[0]
+    import nh3  # as the converter, of the extra `teach`
     from latex2mathml.converter import convert_to_element
 
     try:
         tree = convert_to_element(latex, display="block" if found["block"] else "inline")
-        return _text(tree)
+        text = tostring(tree, "unicode").replace("&amp;#", "&#")  # the tree's signs are references
+        # nothing that a formula does not need, and nothing that markdown reads
+        allowed = {"*": set(_ATTRIBUTES.split())}
+        clean = nh3.clean(text, tags=set(_TAGS.split()), attributes=allowed)
+        return re.sub(r"[*_`~\[\]\\$\n^|!]", lambda sign: f"&#{ord(sign[0])};", clean)
     except (Exception, RecursionError):  # whatever the converter makes of a learner's formula
         return found[0]
-
-
-def _text(element: Element) -> str:
-    """An element as text: only tags and attributes of formulas, escaped for markdown."""
-    if element.tag not in _TAGS.split():
-        return ""
-    kept = "".join(
-        f' {name}="{escape(value)}"'
-        for name, value in element.items()
-        if name in _ATTRIBUTES.split()
-    )
-    inside = _plain(element.text) + "".join(_text(child) + _plain(child.tail) for child in element)
-    return f"<{element.tag}{kept}>{inside}</{element.tag}>"
-
-
-def _plain(text: str | None) -> str:
-    escaped = escape(unescape(text or ""))
-    return re.sub(r"[*_`~\[\]\\$\n^|!]", lambda sign: f"&#{ord(sign[0])};", escaped)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +12,7 @@ from pathlib import Path
 from course.grading.session import MachineFault, Warm
 from course.sandbox import landlock, profiles
 from course.sandbox.profiles import Limits
-from course.shared import paths
 from course.shared.errors import CourseError
-from course.shared.settings import settings
 
 _ASK = {
     "user.max_user_namespaces": ("0", "sysctl user.max_user_namespaces=15000"),
@@ -48,7 +44,8 @@ def examine(root: Path | None = None) -> Iterator[str]:
         yield "Landlock is not switched on: add it to `lsm=` on the kernel's command line."
     if sys.platform == "linux" and os.getuid() == 0:
         yield "You are root. It works; a user of its own for grading is the better habit."
-    yield from _resources()
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    yield f"{cores} cores: as many submissions at once, with up to 400 MB each."
     if root is not None:
         yield from _course(root)
 
@@ -93,32 +90,17 @@ def _asked_for() -> Iterator[str]:
         )
 
 
-def _resources() -> Iterator[str]:
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    yield f"{cores} cores: as many submissions at once, with up to 400 MB each."
-    free = shutil.disk_usage(tempfile.gettempdir()).free / 1e9
-    if free < 1:
-        yield f"Only {free:.1f} GB are free in {tempfile.gettempdir()}; set TMPDIR."
-
-
 def _course(root: Path) -> Iterator[str]:
+    """What makes grades unsafe in silence; what is missing, the commands that need it say."""
     gradebook = root / "course" / "gradebook.db"
     kind = _file_system(gradebook.parent)
     if kind in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
         yield f"The gradebook lies on {kind}, where SQLite loses data: use PostgreSQL or move it."
-    if not gradebook.exists():
-        yield "There is no gradebook yet: nbgrader generate_assignment CHAPTER --force makes it."
-    elif sys.platform != "win32" and _is_open(gradebook.parent):
+    if gradebook.exists() and _is_open(gradebook.parent):
         yield (
             "Everybody on this machine can read what was handed in, feedback and grades: "
             f"chmod o-rwx {root}, with the exchange outside of it (COURSE_EXCHANGE)."
         )
-    for chapter in paths.released_chapters(root):
-        if not paths.notebook_in(paths.solutions(root), chapter).is_file():
-            yield f"{chapter} is not built here: course build {chapter}"
-    exchange = root / settings().exchange
-    if exchange.is_dir() and not os.access(exchange, os.W_OK):
-        yield f"The exchange {exchange} cannot be written by you; nothing can be released there."
 
 
 def _is_open(folder: Path) -> bool:

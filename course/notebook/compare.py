@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.notebook.plain import Opaque, Seen
-from course.shared.errors import TimeLimit
+from course.notebook.plain import Opaque, Seen, str_of
 
 SHOWN = 300
 """Characters of a value that a report shows."""
@@ -140,14 +139,10 @@ _FILE = re.compile(r"(?<!\S)\S+\.py, ")
 
 def text_of(error: object) -> tuple[str, str]:
     """The first line of an exception's message and what follows it, whatever its `__str__` does."""
-    try:
-        text = str.__str__(str(error))
-    except (KeyboardInterrupt, TimeLimit):
-        raise
-    except BaseException:  # an exception of the learner's own
-        return "", ""
     # without the temporary file of a cell; the pattern finds single words, in linear time
-    text = _FILE.sub(lambda match: "" if "ipykernel_" in match[0] else match[0], text[:5000])
+    text = _FILE.sub(
+        lambda match: "" if "ipykernel_" in match[0] else match[0], str_of(error)[:5000]
+    )
     return first_and_rest(text)
 
 

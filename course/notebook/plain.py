@@ -81,7 +81,7 @@ def plain(value: Any, depth: int = 6) -> Any:
     for base in (list, tuple, dict):
         if issubclass(kind, base):
             return _rebuilt(base, value, depth)
-    return Opaque(_named(kind), _text(value, kind))
+    return Opaque(named(kind), repr_of(value))
 
 
 def _rebuilt(base: type, value: Any, depth: int) -> Any:
@@ -98,19 +98,31 @@ def _rebuilt(base: type, value: Any, depth: int) -> Any:
 def _key(key: Any) -> Any:
     if type(key) in (bool, int, float, str, NoneType):
         return key
-    return _text(key, type(key))
+    return repr_of(key)
 
 
-def _named(kind: type) -> str:
+def named(kind: type) -> str:
+    """A kind of object in words: `a list`."""
     name = type.__getattribute__(kind, "__name__")
     return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
-def _text(value: Any, kind: type) -> str:
+def repr_of(value: Any) -> str:
+    """`repr`, whatever a learner's class makes of it."""
     try:
         text = repr(value)
     except (KeyboardInterrupt, TimeLimit):
         raise
     except BaseException as error:
-        return f"<{_named(kind)} whose __repr__ raises {type(error).__name__}>"
+        return f"<{named(type(value))} whose __repr__ raises {type(error).__name__}>"
     return str.__str__(text)[:1000]
+
+
+def str_of(value: object) -> str:
+    """`str` of an exception or a warning, whatever a learner's class makes of it."""
+    try:
+        return str.__str__(str(value))
+    except (KeyboardInterrupt, TimeLimit):
+        raise
+    except BaseException:
+        return ""

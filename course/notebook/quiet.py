@@ -8,17 +8,62 @@ import io
 import operator
 import os
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
 from types import CodeType
 from typing import Any
 
 import tensorkit as tk
+from course.notebook.limited import limited
+from course.notebook.plain import str_of
+from course.notebook.state import restored
+from course.shared.errors import TimeLimit
+
+PRINTED_LIMIT, MOST_WARNINGS = 2000, 20
 
 
 class NotAllowed(Exception):
     """Raised inside an answer that calls what it is asked to write."""
+
+
+@dataclass
+class Noted:
+    """What was seen around an answer while it ran."""
+
+    printed: str = ""
+    warned: list[str] = field(default_factory=list)
+    left_changed: list[str] = field(default_factory=list)
+    """What the process shares and the answer has changed, in words; it was put back."""
+    is_late: bool = False
+    """Whether its time was up."""
+
+
+def run_quietly(run: Callable[[], object], seconds: float, without: tuple[str, ...]) -> Noted:
+    """Run a function that calls an answer: silent, in time, what the process shares kept as it was.
+
+    without: the functions that refuse to work meanwhile.
+    """
+    noted, printed = Noted(), Bounded(PRINTED_LIMIT)
+
+    def work() -> None:
+        run()
+        noted.warned = [  # in time, too: the text may be one of the answer's own making
+            f"{each.category.__name__}: {str_of(each.message)}" for each in caught[:MOST_WARNINGS]
+        ]
+
+    with restored() as noted.left_changed, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            # what an answer registers ends with it
+            with tk.library.scope(), quiet(printed), refused(without):
+                limited(work, seconds)
+        except TimeLimit:
+            noted.is_late = True
+    noted.printed = printed.getvalue()
+    return noted
 
 
 class Bounded(io.StringIO):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 import traceback
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,9 @@ from typing import Any
 import tensorkit as tk
 from course.notebook import compare
 from course.notebook.exercise import Case, Exercise
-from course.notebook.limited import limited
 from course.notebook.plain import plain
-from course.notebook.quiet import Bounded, quiet, refused
-from course.notebook.state import restored
+from course.notebook.quiet import run_quietly
 from course.shared.errors import TimeLimit
-
-PRINTED_LIMIT = 2000
 
 
 @dataclass
@@ -80,7 +75,6 @@ def run_case(
     if not budget.left:
         return Outcome("not run")
     outcome = Outcome()
-    printed = Bounded(PRINTED_LIMIT)
     arguments: list[Any] = []
 
     def run() -> None:
@@ -92,17 +86,12 @@ def run_case(
         except BaseException as error:
             outcome.ended, outcome.error = "raised", error
             outcome.message, outcome.where = compare.text_of(error), _where(error, answer)
-        outcome.warned = [f"{w.category.__name__}: {compare.text_of(w.message)[0]}" for w in caught]
 
-    with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            # what an answer registers ends with it
-            with tk.library.scope(), quiet(printed), refused(_refused_to(exercise, answer)):
-                limited(run, budget.left)
-        except TimeLimit:
-            outcome.ended = "timed out"
-    outcome.printed, outcome.left_changed = printed.getvalue(), left_changed
+    noted = run_quietly(run, budget.left, _refused_to(exercise, answer))
+    if noted.is_late:
+        outcome.ended = "timed out"
+    outcome.printed, outcome.left_changed = noted.printed, noted.left_changed
+    outcome.warned = [compare.text_of(text)[0] for text in noted.warned]
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome

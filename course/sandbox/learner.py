@@ -18,7 +18,6 @@ import contextlib
 import inspect
 import os
 import time
-import warnings
 from functools import partial
 from operator import getitem
 from pathlib import Path
@@ -28,9 +27,9 @@ import numpy as np
 
 import tensorkit as tk
 from course.engine import assembly
-from course.notebook.limited import limited
-from course.notebook.quiet import Bounded, NotAllowed, quiet, refused
-from course.notebook.state import random_state, restored, set_random_state
+from course.notebook.plain import str_of
+from course.notebook.quiet import NotAllowed, run_quietly
+from course.notebook.state import random_state, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
 from course.sandbox.values import Decoder, Encoder, address, update_copy
 from course.sandbox.wire import Closed, Message, Wire
@@ -38,7 +37,7 @@ from course.shared.errors import TimeLimit
 
 Reply = tuple[Message, list[Any]]
 
-PRINTED_LIMIT, MOST_RECORDS, LONGEST_PATH = 2000, 10_000, 1000
+MOST_RECORDS, LONGEST_PATH = 10_000, 1000
 
 
 class Learner:
@@ -116,7 +115,6 @@ class Learner:
         places = [_place(value) for value in objects]
         encoder = Encoder(self._keep, objects)
         encoder.memory = blocks
-        printed = Bounded(PRINTED_LIMIT)
         reply: Message = {"ended": "returned"}
 
         def run() -> None:
@@ -134,21 +132,13 @@ class Learner:
                 reply["ended"] = "raised"
                 reply["error"] = _described(error)
                 reply["state"] = [*map(partial(_state, encoder), objects, places)]
-            reply["warned"] = [
-                f"{warning.category.__name__}: {_text(warning.message)}"[:500]
-                for warning in caught[:20]
-            ]
 
-        with restored() as left_changed, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                without = tuple(message["without"])
-                with tk.library.scope(), quiet(printed), refused(without):
-                    limited(run, message["seconds"])
-            except TimeLimit:
-                reply = {"ended": "timed out"}
-        reply["printed"] = without_addresses(printed.getvalue())
-        reply["left_changed"] = left_changed[:20]
+        noted = run_quietly(run, message["seconds"], tuple(message["without"]))
+        if noted.is_late:
+            reply = {"ended": "timed out"}
+        reply["warned"] = [without_addresses(text[:500]) for text in noted.warned]
+        reply["printed"] = without_addresses(noted.printed)
+        reply["left_changed"] = noted.left_changed[:20]
         needed = ((n, argument) for n, argument in enumerate(objects) if _requires_grad(argument))
         reply["inputs"] = [[n, self._keep(argument)] for n, argument in needed]
         for here, there in decoder.moved:  # a kernel may have written to it
@@ -235,12 +225,7 @@ def _described(error: BaseException) -> Message:
 
 
 def _text(error: object) -> str:
-    try:
-        return without_addresses(str.__str__(str(error))[:5000])
-    except (KeyboardInterrupt, TimeLimit):
-        raise
-    except BaseException:  # an exception of the learner's own
-        return ""
+    return without_addresses(str_of(error)[:5000])
 
 
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:

@@ -1,7 +1,7 @@
 """The sandbox made of namespaces: a root of its own, no network, no other processes.
 
 `make_root` makes the root of the warm process, in which only the wanted files exist; `fork_inside`
-forks one submission's process from there, in new namespaces with a new root.
+forks one submission's process from there, in new namespaces with a folder of its own in that root.
 """
 
 from __future__ import annotations
@@ -73,27 +73,11 @@ def fork_inside(size: int) -> int | None:
         return child
     linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
     socket.sethostname("grading")
-    _fresh_root(size)
+    linux.keep_mounts_private()
+    linux.tmpfs("/proc", "mode=000,size=4k")  # hides that of the machine
+    linux.tmpfs(HOME, f"mode=700,size={size},nr_inodes=4096")
     linux.drop_capabilities()
     return None
-
-
-def _fresh_root(size: int) -> None:
-    root = HOME
-    linux.keep_mounts_private()
-    linux.tmpfs(root, "mode=755,size=1m")
-    for entry in sorted(Path("/").iterdir()):
-        target = root + str(entry)
-        if entry.is_symlink():
-            Path(target).symlink_to(entry.readlink())
-        elif str(entry) == HOME:
-            Path(target).mkdir()
-        elif entry.name != "proc":
-            Path(target).mkdir() if entry.is_dir() else Path(target).touch()
-            linux.bind(str(entry), target)
-    linux.make_read_only(root)
-    linux.tmpfs(root + HOME, f"mode=700,size={size},nr_inodes=4096")
-    linux.pivot(root)
 
 
 def _unshare(flags: int, inside_uid: int, inside_group: int) -> None:

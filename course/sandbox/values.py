@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.notebook.plain import MOST_BITS, MOST_ENTRIES
+from course.notebook.plain import MOST_BITS, MOST_ENTRIES, named, plain, repr_of
 from course.sandbox.wire import MOST_BYTES, Message, WireError
-from course.shared.errors import TimeLimit
 
 DEEPEST = 12
 
@@ -66,8 +65,7 @@ class Encoder:
         if kind in _SCALARS or (kind is int and value.bit_length() <= MOST_BITS):
             return value
         if kind is int:
-            text = f"<a whole number of {value.bit_length()} bits>"
-            return {"k": "opaque", "kind": "a whole number", "text": text}
+            return _described(value)
         # not for a container in another: nested references could stand for more than any memory
         if id(value) in self._numbers and (depth == DEEPEST or kind not in (list, dict)):
             return {"k": "same", "i": self._numbers[id(value)]}
@@ -93,20 +91,16 @@ class Encoder:
         for base in (list, tuple, dict):
             if issubclass(kind, base):
                 return self._container(base, value, depth)
-        if issubclass(kind, int):  # an IntEnum, say
-            return self.encode(int.__add__(value, 0))
-        if issubclass(kind, float):
-            return self.encode(float.__add__(value, 0.0))
+        if issubclass(kind, int | float):  # an IntEnum, say
+            return self.encode(plain(value))
         if self.is_checker and hasattr(kind, "number_there"):
             return {"k": "handle", "h": kind.number_there(value), "yours": True}
         named = _library_name(value) if isinstance(value, self.names) else None
         return {"k": "named", "v": named} if named else self._handle(value, kind)
 
     def _container(self, base: Any, value: Any, depth: int) -> Any:
-        length = base.__len__(value)
-        if length > MOST_ENTRIES or depth == 0:
-            kind, text = f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>"
-            return {"k": "opaque", "kind": kind, "text": text}
+        if base.__len__(value) > MOST_ENTRIES or depth == 0:
+            return _described(value)
         if base is tuple:
             return {"t": [self.encode(item, depth - 1) for item in list(tuple.__iter__(value))]}
         return self._number(value) | self.contents(base, value, depth)
@@ -119,18 +113,15 @@ class Encoder:
         return {"l": [self.encode(item, depth - 1) for item in list(list.__iter__(value))]}
 
     def _key(self, key: Any) -> Any:
-        return key if type(key) in (*_SCALARS, int) else text_of(key)
+        return key if type(key) in (*_SCALARS, int) else _without_address(repr_of(key))
 
     def _handle(self, value: Any, kind: type) -> Any:
-        name = str(type.__getattribute__(kind, "__name__"))
-        article = "an" if name[:1].lower() in tuple("aeiou") else "a"
         return {
             "k": "handle",
             "h": self.keep(value),
-            "kind": f"{article} {name}"[:200],
-            "type": name[:200],
+            "kind": named(kind)[:200],
             "callable": callable(value),
-            "text": text_of(value),
+            "text": _without_address(repr_of(value)),
         }
 
     def _array(self, array: np.ndarray) -> Any:
@@ -226,14 +217,13 @@ def _library_name(value: Any) -> str | None:
     return None
 
 
-def text_of(value: Any) -> str:
-    """`repr`, whatever a learner's class makes of it, without addresses."""
-    try:
-        text = str.__str__(repr(value))[:1000]
-    except (KeyboardInterrupt, TimeLimit):
-        raise
-    except BaseException as error:
-        return f"<an object whose __repr__ raises {type(error).__name__}>"
+def _described(value: Any) -> Message:
+    """What is too large to cross, as words."""
+    opaque = plain(value, 0)
+    return {"k": "opaque", "kind": opaque.kind, "text": opaque.text}
+
+
+def _without_address(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 

@@ -70,30 +70,11 @@ def told(*sources: str) -> list[dict[str, Any]]:
     ]
 
 
-HELPERS = [
-    ("from math import isclose", 0.0),
-    ("def isclose(a, b): return abs(a - b) < small()\ndef small(): return 1e-9", 0.0),
-]
-
-
-@pytest.mark.parametrize(("helper", "earned"), HELPERS)
-def test_a_check_has_the_instructors_helpers_from_the_instructor(
-    session: Session, helper: str, earned: float
-) -> None:
-    run(session, "isclose = lambda *a: True\nsmall = lambda: 100\nanswer = lambda: 3.0")
-    cells = told(helper, "answer = lambda: 4.0")
-    caller = Caller(session, budget=Budget(1.0))
-    report = asserts.judge(caller, "assert isclose(answer(), 4.0)", "check-it", 2.0, cells)
-    assert report.score == earned
-    report = asserts.judge(caller, "assert isclose(answer(), 3.0)", "check-it", 2.0, cells)
-    assert report.score == 2.0
-
-
 @pytest.mark.parametrize(
     ("check", "words"),
     [
         ("assert answer(data) == data.sum()", "reads `data`, which learners can change"),
-        ("assert close(answer(data), 15)", "reads `data`, which learners can change"),
+        ("assert close(answer(15), 15)", "reads `close`, which learners can change"),
         ("assert eval(answer()) == 4", "calls `eval`"),
         ("import os\nassert os.path.exists(answer())", "imports os"),
         ("%timeit answer()", "cannot be read"),
