@@ -508,7 +508,9 @@ print(tk.autograd.gradcheck(cube, x))
 from tensorkit import dispatch_layers, explain
 
 explain.source(
-    dispatch_layers.promote_operands, dispatch_layers.find_kernel, dispatch_layers.run_kernel
+    dispatch_layers.promote_operands,
+    dispatch_layers.find_kernel,
+    dispatch_layers.run_kernel,
 )
 
 # %% [markdown]
