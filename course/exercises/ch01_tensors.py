@@ -16,6 +16,7 @@ import numpy as np
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, Prediction, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 from course.notebook.varied import Varied
 
 
@@ -172,6 +173,13 @@ class LinspaceByHand(Exercise):
     arithmetic are enough. Fill the gaps.
     """
 
+    rules = (
+        Rule(
+            "by hand",
+            "Compute the numbers: `tk.arange(n)`, times the width of a gap, plus `start`.",
+            refuses=("linspace", ".linspace"),
+        ),
+    )
     hints = (
         "Four numbers in a row have three gaps between them. How wide is one gap?",
         "`tk.arange(n)` counts 0, 1, 2, ... Multiply it by the width of a gap, then shift it so "
@@ -828,8 +836,8 @@ class StridesOf(Exercise):
 
     **Input:** `shape`, a tuple of whole numbers, 0 or larger; `()` is the shape of a 0-d tensor.
 
-    **Output:** the strides that a new tensor of this shape has, as a tuple of the same length: for
-    each dimension, how many elements further in memory its next entry lies.
+    **Output:** the strides that a new tensor of this shape has, as many as it has dimensions:
+    for each, how many elements further in memory its next entry lies.
 
     ```python
     strides_of((3, 4))

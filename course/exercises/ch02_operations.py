@@ -75,7 +75,7 @@ class Softplus(Exercise):
 
     **Input:** `x`, a float tensor of any shape.
 
-    **Output:** a new tensor of the same shape and dtype: log(1 + exp(x)) of each element, however
+    **Output:** a tensor of the same shape and dtype: log(1 + exp(x)) of each element, however
     large or small it is.
 
     ```python
@@ -211,7 +211,7 @@ class Brighter(Exercise):
     **Input:** `pixels`, a float tensor of any shape with values from 0 to 255, and `amount`, a
     number, negative for darker.
 
-    **Output:** a new tensor: `amount` added to every pixel, what is then below 0 set to 0, what is
+    **Output:** a tensor: `amount` added to every pixel, what is then below 0 set to 0, what is
     above 255 set to 255. `pixels` stays as it was.
 
     ```python
@@ -701,7 +701,7 @@ class StandardRows(Exercise):
     **Input:** `x`, a float tensor of shape `[rows, columns]`, with at least 2 columns and no row
     of equal numbers.
 
-    **Output:** a new tensor of the same shape and dtype: from each row its mean is subtracted, then
+    **Output:** a tensor of the same shape and dtype: from each row its mean is subtracted, then
     the row is divided by its standard deviation, as `std` computes it.
 
     ```python

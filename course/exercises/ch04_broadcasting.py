@@ -80,7 +80,7 @@ class BroadcastShape(Exercise):
 
     **Input:** two shapes `a` and `b`, tuples of whole numbers.
 
-    **Output:** the shape of `x + y` for an `x` of shape `a` and a `y` of shape `b`, as a tuple. If
+    **Output:** the shape of `x + y` for an `x` of shape `a` and a `y` of shape `b`. If
     the shapes do not fit together, raise `ValueError`, whatever the library itself raises.
 
     ```python
@@ -744,7 +744,7 @@ class Cleaned(Exercise):
     **Input:** `readings`, a tensor of any shape and any float dtype, with at least one reading that
     is not negative.
 
-    **Output:** a new tensor of the same shape, in which each negative reading is replaced by the
+    **Output:** a tensor of the same shape, in which each negative reading is replaced by the
     mean of all readings that are not negative. `readings` itself stays as it was.
 
     ```python

@@ -823,7 +823,7 @@ class NewtonStep(Exercise):
     **Input:** `x`, the present point, of shape `[n]`, `n` at least 1; `gradient`, of shape `[n]`;
     `hessian`, of shape `[n, n]`, which can be inverted; all of the same dtype.
 
-    **Output:** the next point, `x` minus that step: a new tensor of shape `[n]`.
+    **Output:** the next point, `x` minus that step: a tensor of shape `[n]`.
 
     ```python
     H = tk.tensor([[2.0, 0.0], [0.0, 4.0]])

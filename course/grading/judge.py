@@ -242,12 +242,16 @@ def check_exercise(
             death = str(problem)
             return Outcome("raised", error=Ended(), message=(death, ""))
 
+    namespace: dict[str, Any] = {}
     try:
         exists, value, source = caller.look(exercise.name)
+        for name in answer.library_names(source, runs):
+            namespace[name] = caller.look(name)[1]
     except (Died, WireError) as problem:
         text = str(problem)
         return Report(exercise.id, exercise.title, "stopped", exercise.points, message=text), text
-    namespace = {exercise.name: value} if exists else {}
+    if exists:
+        namespace[exercise.name] = value
     found = answer.find(exercise, namespace, runs, lambda _: source)
     if found.state != "ready":
         report = nothing_to_check(exercise, found)

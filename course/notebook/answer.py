@@ -16,11 +16,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
+from course.notebook import compare
 from course.notebook.exercise import Exercise, load
 from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
+from course.notebook.rules import parsed
 
 MOST_READ = 20
 """Runs that are searched for the answer's new name: a bound, because they may be long."""
@@ -69,14 +71,14 @@ def find(
         note = f"{_stopped(last)} This is the version before your last edit."
     elif _is_misplaced(exercise, running_cell() if is_made_now else _maker(last, name), runs):
         note = _where_it_belongs(exercise, last, runs)
-    note = note or _overwritten(namespace, runs, value)
-    unfit = exercise.is_answer(value)
-    if unfit is not None:
-        return Answer("unfit", value, sentence=unfit, note=note)
     source = (source_of or _source_of)(value)
     if source is None:
         ran = [run for run in about if run.error is None]
         source = ran[-1].source if ran else None
+    note = note or _overwritten(namespace, runs, source)
+    unfit = exercise.is_answer(value)
+    if unfit is not None:
+        return Answer("unfit", value, sentence=unfit, note=note)
     if exercise.is_not_started(value, source):
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
@@ -122,12 +124,20 @@ LIBRARY = frozenset(
 """Names that belong to the library and to Python, which a cell may give another value."""
 
 
-def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], answer: Any) -> str:
+def library_names(source: str | None, runs: Sequence[Run]) -> list[str]:
+    """The names of the library that an answer with this text uses and that a cell has bound."""
+    tree = parsed(source)
+    names = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    own = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    bound = {name for run in runs for name in run.bound}
+    return sorted(LIBRARY & bound & {name.id for name in names} - own)
+
+
+def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], source: str | None) -> str:
     """A sentence about a name of the library that the answer uses and that means a value now."""
-    used = getattr(getattr(answer, "__code__", None), "co_names", ())
-    for name in LIBRARY.intersection(used):
+    for name in library_names(source, runs):
         value = namespace.get(name, print)
-        if isinstance(value, ModuleType) or callable(value):
+        if compare.kind(value) == "a module" or callable(value):
             continue
         place = next((run.place for run in reversed(runs) if name in run.bound), "")
         again = "run the cell with the imports again"

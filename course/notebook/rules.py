@@ -29,15 +29,18 @@ class Rule:
 
     needs: names of which the answer calls one, or `LOOP`, or `LAUNCH`, a call of something that is
     indexed, such as `kernel[blocks, threads](x)`, or `TWO_GRADIENTS`. refuses: names that it does
-    not use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`.
+    not use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`. `getattr(x, "data")`
+    uses ".data" as well. reads: the position of an argument that the answer has to use.
 
-    A loop that can be seen to have one round, as `for _ in range(1):`, is none.
+    A loop that can be seen to have one round, as `for _ in range(1):`, is none. `map` repeats the
+    gradient of its function.
     """
 
     words: str
     advice: str
     needs: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    reads: int | None = None
 
     def is_broken_by(self, source: str) -> bool:
         """Whether the answer with this text does not do what is asked."""
@@ -46,6 +49,8 @@ class Rule:
             return False
         used = set(_used(tree))
         if used & set(self.refuses):
+            return True
+        if self.reads is not None and _leaves_out(tree, self.reads):
             return True
         return bool(self.needs) and not used & set(self.needs) and not _calls_others(tree)
 
@@ -82,9 +87,14 @@ def _used(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Call):
             name = _called(node)
             yield LAUNCH if isinstance(node.func, ast.Subscript) else name
+            if name == "map" and _asks_for_a_gradient(node.args[:1], walks_back):
+                yield GRADIENT_IN_LOOP
+                yield TWO_GRADIENTS
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield f'.{name}("{argument.value}")'
+                    if name in ("getattr", "setattr"):
+                        yield f".{argument.value}"
 
 
 def _walks_back(tree: ast.AST) -> set[str]:
@@ -95,6 +105,23 @@ def _walks_back(tree: ast.AST) -> set[str]:
         if isinstance(function, ast.FunctionDef) and any(_called(c) in names for c in calls):
             names.add(function.name)
     return names
+
+
+def _asks_for_a_gradient(functions: list[ast.expr], walks_back: set[str]) -> bool:
+    """Whether one of these functions, a name or a lambda, asks for a gradient."""
+    nodes = [node for function in functions for node in ast.walk(function)]
+    called = {_called(node) for node in nodes if isinstance(node, ast.Call)}
+    return bool(walks_back & (called | {node.id for node in nodes if isinstance(node, ast.Name)}))
+
+
+def _leaves_out(tree: ast.Module, position: int) -> bool:
+    """Whether the function's argument at this position is used nowhere."""
+    arguments = [node.args.args for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if not arguments or len(arguments[-1]) <= position:
+        return False
+    name = arguments[-1][position].arg
+    loads = (node for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Load))
+    return all(getattr(node, "id", "") != name for node in loads)
 
 
 def _has_one_round(loop: ast.AST) -> bool:

@@ -66,8 +66,8 @@ class TransposedLayout(Exercise):
     **Input:** `shape` and `stride` of a tensor, possibly empty: two tuples of the same length.
     Two dimensions `a` and `b`, which may be negative as in `t.transpose(-2, -1)`.
 
-    **Output:** a pair: shape and stride of the tensor with these two dimensions exchanged, as two
-    tuples. The storage stays as it is.
+    **Output:** a pair: shape and stride of the tensor with these two dimensions exchanged. The
+    storage stays as it is.
 
     ```python
     transposed_layout((2, 3), (3, 1), 0, 1)

@@ -51,14 +51,14 @@ class SineSlope(Exercise):
     **Input:** `value`, a Python float.
 
     **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
-    finds it, once by the chain rule on paper, computed with Python's `math` (`import math`).
+    finds it in float32, once by the chain rule on paper, computed with Python's `math` (`import math`).
 
     ```python
     sine_slope(1.0)
     # (1.0806046..., 1.0806046...)
     ```
 
-    At π both are about -5.67. They differ in the last digits: autograd works in float32 here.
+    At π both are about -5.67. They differ in the last digits.
     """
 
     rules = (
@@ -100,6 +100,11 @@ class SineSlope(Exercise):
             "The second number has the digits of float32, as the first. Compute it with Python's "
             "`math`, from the formula on paper.",
         ),
+        "by hand twice": (
+            lambda value: (sine_slope(value)[1],) * 2,
+            "The first number has more digits than float32 has. Give what autograd finds: "
+            "`x.grad.item()`.",
+        ),
         "minus cosine": (
             lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),
             "By hand the sign is wrong: the derivative of the sine is the cosine, without a minus.",
@@ -117,10 +122,18 @@ class SineSlope(Exercise):
         """Both slopes with the digits that float32 has, and whether the second has no more."""
         (value,) = args
         pair = answer(value)
-        if not isinstance(pair, tuple) or len(pair) != 2:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
             return pair
         exact = 2 * value * math.cos(value**2)
         slopes = tuple(round(one, 4) + 0.0 if isinstance(one, float) else one for one in pair)
         distances = [abs(one - exact) if isinstance(one, float) else 1.0 for one in pair]
-        is_float32 = max(distances) < 1e-5 and pair[1] and tk.tensor(pair[1]).item() == pair[1]
-        return Seen({"slopes": slopes, "the second has the digits of float32": bool(is_float32)})
+        # what lies further away is wrong already, and 0 has no digits
+        can_tell = max(distances) < 1e-5 and 0.0 not in pair
+        is_float32 = [can_tell and tk.tensor(one).item() == one for one in pair]
+        return Seen(
+            {
+                "slopes": slopes,
+                "the first has more digits than float32": can_tell and not is_float32[0],
+                "the second has the digits of float32": is_float32[1],
+            }
+        )

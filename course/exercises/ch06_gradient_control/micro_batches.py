@@ -115,8 +115,8 @@ class MicroBatches(Exercise):
     **Input:** `x` of shape `[samples, inputs]`, with at least one sample, `y` of shape `[samples]`,
     `w` of shape `[inputs]`, and `size`, the number of samples in a piece.
 
-    **Output:** the gradient, with respect to `w`, of the mean squared error over all samples,
-    computed in pieces.
+    **Output:** the gradient, with respect to `w`, of the mean squared error over all samples, with
+    a `backward` for each piece.
 
     ```python
     x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([1.0, 1.0, 1.0])
@@ -129,9 +129,14 @@ class MicroBatches(Exercise):
 
     rules = (
         Rule(
-            "in pieces",
+            "a `backward` for each piece",
             "Go through the samples in a loop, `size` at a time, with a `backward` for each piece.",
             needs=(GRADIENT_IN_LOOP,),
+        ),
+        Rule(
+            "`size`, the number of samples in a piece",
+            "A piece has `size` samples: `range(0, len(x), size)` has the first one of each.",
+            reads=3,
         ),
     )
     hints = (

@@ -111,10 +111,10 @@ class SgdStep(Exercise):
     `gradients`, a list of as many tensors of the same shapes and dtypes, or None where there is no
     gradient; `lr`, the learning rate.
 
-    **Output:** nothing. Each parameter is changed *in place*, by minus `lr` times its gradient. It
-    stays the same tensor, stays a leaf, and still requires grad. Where the gradient is None the
-    parameter stays as it is. The gradients and the parameters' own `.grad` stay as they are, too.
-    Do without `.data`.
+    **Output:** none is needed. Each parameter is changed *in place*, by minus `lr` times its
+    gradient. It stays the same tensor, stays a leaf, and still requires grad. Where the gradient is
+    None the parameter stays as it is. The gradients and the parameters' own `.grad` stay as they
+    are, too. Do without `.data`.
 
     ```python
     w = tk.tensor([1.0, 2.0], requires_grad=True)

@@ -77,10 +77,10 @@ class AutogradLayer(Exercise):
     **Input:** `x` and `y`, tensors, each of which may require grad; `recording`, False inside
     `no_grad`.
 
-    **Output:** a tuple of the product and its node. The node is None if the layer is skipped: if
-    recording is off, or no input requires grad. Otherwise it is a dictionary with the entries `"x"`
-    and `"y"`: under each the tensor that the gradient **of this input** needs, or None if this
-    input does not require grad. The slope of $x y$ with respect to $x$ is $y$.
+    **Output:** the product and its node. The node is None if the layer is skipped: if recording is
+    off, or no input requires grad. Otherwise it is a dictionary with the entries `"x"` and `"y"`:
+    under each the tensor that the gradient **of this input** needs, or None if this input does not
+    require grad. The slope of $x y$ with respect to $x$ is $y$.
 
     ```python
     w = tk.tensor([3.0], requires_grad=True)
@@ -138,7 +138,7 @@ class AutogradLayer(Exercise):
         ),
         "only the node": (
             _only_the_node,
-            "You return the node alone. The caller needs the product: return both, as a tuple.",
+            "You return the node alone. The caller needs the product: return both, `return product, node`.",
         ),
     }
 
@@ -161,7 +161,7 @@ class AutogradLayer(Exercise):
         x, x_asks, y, y_asks, recording = args
         x, y = x.clone().requires_grad_(x_asks), y.clone().requires_grad_(y_asks)
         found = answer(x, y, recording)
-        product = found[0] if isinstance(found, tuple) and found else None
+        product = found[0] if isinstance(found, list | tuple) and found else None
         has_history = isinstance(product, tk.Tensor) and product.requires_grad
         return Seen({"returned": found, "the product has a history": has_history})
 

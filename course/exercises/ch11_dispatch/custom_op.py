@@ -90,7 +90,8 @@ class CustomOp(Exercise):
     **Input:** `x`, a float64 tensor that requires grad; `upstream`, the gradient that comes from
     the loss, of the same shape.
 
-    **Output:** the values, the gradient of `x`, and whether `gradcheck` finds the formula right.
+    **Output:** the values, the gradient of `x`, and True once `gradcheck` has found the formula
+    right.
 
     ```python
     x = tk.tensor([1.0, -3.0], dtype=tk.float64, requires_grad=True)
@@ -108,7 +109,7 @@ class CustomOp(Exercise):
             needs=("custom_op",),
         ),
         Rule(
-            "whether `gradcheck` finds the formula right",
+            "once `gradcheck` has found the formula right",
             "Ask `tk.autograd.gradcheck`, as in the program that you were given.",
             needs=("gradcheck",),
         ),

@@ -77,8 +77,7 @@ class PromotionLayer(Exercise):
 
     **Input:** `x` and `y`, tensors with or without dimensions.
 
-    **Output:** a tuple of both, in the dtype of the winner. No two dtypes of one kind and one size
-    meet here.
+    **Output:** both, in the dtype of the winner. No two dtypes of one kind and one size meet here.
 
     ```python
     x, y = promoted(tk.tensor([1, 2]), tk.tensor(0.5))

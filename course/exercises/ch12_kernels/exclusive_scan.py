@@ -120,7 +120,7 @@ class ExclusiveScan(KernelExercise):
     block of 16 threads.
 
     **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0. The check
-    counts the barriers of the rounds, too.
+    counts the barriers, at least four, and the reads of `x`, at most two for each element.
 
     ```python
     x, out = tk.tensor([3.0, 1.0, 2.0]).cuda(), tk.zeros(3).cuda()
@@ -171,7 +171,13 @@ class ExclusiveScan(KernelExercise):
         yield some(1, "one element (size 1)")
 
     def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
-        """Four rounds, with a barrier between one and the next."""
+        """Few reads of `x`, and four rounds with a barrier between one and the next."""
+        n = args[-1]
+        if counts.loads > 2 * n:
+            return (
+                f"reads `x` {counts.loads} times for {n} elements: each thread adds up all before",
+                "each thread reads one element of `x`, and the rounds add in shared memory",
+            )
         if counts.barriers >= 4:
             return None
         return (

@@ -90,7 +90,7 @@ class OwnRelu(Exercise):
     **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
     elements. A launch has at least one block.
 
-    **Output:** a new tensor of its shape: the larger of 0 and each element.
+    **Output:** a tensor of its shape: the larger of 0 and each element.
 
     ```python
     my_relu(tk.tensor([[-1.0, 2.0]]).cuda())
@@ -105,6 +105,7 @@ class OwnRelu(Exercise):
             "Compute the elements in a kernel of your own, and launch it: "
             "`clamped[blocks, threads](...)`.",
             needs=(LAUNCH,),
+            refuses=("clamp", "clamp_", "clamp_min", "clip", "relu", "relu_", "maximum", "where"),
         ),
     )
     hints = (

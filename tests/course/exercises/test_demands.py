@@ -15,6 +15,14 @@ from course.notebook.rules import GRADIENT_IN_LOOP, LOOP, Rule
 
 BROKEN = [
     (
+        "linspace-by-hand",
+        "by hand",
+        """
+        def evenly_spaced(start, end, n):
+            return tk.from_numpy(np.linspace(start, end, n, dtype=np.float32))
+        """,
+    ),
+    (
         "brighter",
         "`pixels` stays as it was",
         """
@@ -79,6 +87,19 @@ BROKEN = [
     ),
     (
         "sine-slope",
+        "once as autograd finds it in float32",
+        """
+        def sine_slope(value):
+            import math
+
+            x = tk.tensor(value, requires_grad=True)
+            tk.sin(x**2).backward()
+            by_hand = 2 * value * math.cos(value**2)
+            return by_hand, by_hand
+        """,
+    ),
+    (
+        "sine-slope",
         "computed with Python's `math`",
         """
         def sine_slope(value):
@@ -120,6 +141,17 @@ BROKEN = [
         """,
     ),
     (
+        "sgd-step",
+        "Do without `.data`",
+        """
+        def sgd_step(parameters, gradients, lr):
+            for p, g in zip(parameters, gradients):
+                if g is not None:
+                    numbers = getattr(p, "data")
+                    numbers -= lr * g
+        """,
+    ),
+    (
         "straight-through",
         "`x` stays as it is",
         """
@@ -132,7 +164,7 @@ BROKEN = [
     ),
     (
         "micro-batches",
-        "in pieces",
+        "a `backward` for each piece",
         """
         def micro_batch_gradient(x, y, w, size):
             w = w.clone().requires_grad_()
@@ -142,7 +174,7 @@ BROKEN = [
     ),
     (
         "micro-batches",
-        "in pieces",
+        "a `backward` for each piece",
         """
         def micro_batch_gradient(x, y, w, size):
             w = w.clone().requires_grad_()
@@ -154,12 +186,23 @@ BROKEN = [
     ),
     (
         "micro-batches",
-        "in pieces",
+        "a `backward` for each piece",
         """
         def micro_batch_gradient(x, y, w, size):
             w = w.clone().requires_grad_()
             for part_x, part_y in [(x, y)]:
                 ((part_x @ w - part_y) ** 2).mean().backward()
+            return w.grad
+        """,
+    ),
+    (
+        "micro-batches",
+        "`size`, the number of samples in a piece",
+        """
+        def micro_batch_gradient(x, y, w, size):
+            w = w.clone().requires_grad_()
+            for sample, target in zip(x, y):
+                ((sample @ w - target) ** 2 / len(x)).backward()
             return w.grad
         """,
     ),
@@ -203,6 +246,20 @@ BROKEN = [
             (gradient,) = tk.autograd.grad(f(x), x, create_graph=True)
             rows = [tk.autograd.grad(it, x, retain_graph=True)[0] for it in gradient]
             return tk.stack(rows) @ v
+        """,
+    ),
+    (
+        "hessian-vector",
+        "without the Hessian",
+        """
+        def hessian_vector(x, v):
+            def f(x):
+                return (x**3).sum() + x.sum() ** 2
+
+            x = x.clone().requires_grad_()
+            (gradient,) = tk.autograd.grad(f(x), x, create_graph=True)
+            rows = map(lambda slope: tk.autograd.grad(slope, x, retain_graph=True)[0], gradient)
+            return sum((row * v[i] for i, row in enumerate(rows)), tk.zeros_like(v))
         """,
     ),
     (
@@ -369,7 +426,7 @@ BROKEN = [
     ),
     (
         "custom-op",
-        "whether `gradcheck` finds the formula right",
+        "once `gradcheck` has found the formula right",
         """
         def softsign(x, upstream):
             @tk.library.custom_op("mine::softsign", mutates_args=())
@@ -389,6 +446,18 @@ BROKEN = [
             return x * y, {
                 "x": y if x.requires_grad else None, "y": x if y.requires_grad else None
             }
+        """,
+    ),
+    (
+        "autograd-layer",
+        "The product has no history of its own",
+        """
+        def mul_with_autograd(x, y, recording):
+            if not recording or not (x.requires_grad or y.requires_grad):
+                return [x.detach() * y.detach(), None]
+            return [x * y, {
+                "x": y if x.requires_grad else None, "y": x if y.requires_grad else None
+            }]
         """,
     ),
     (
@@ -535,6 +604,35 @@ BROKEN = [
         """,
     ),
     (
+        "exclusive-scan",
+        "the reads of `x`, at most two for each element",
+        """
+        @cuda.kernel
+        def exclusive_scan(x, out, n):
+            t = cuda.threadIdx.x
+            total = 0.0
+            for j in range(min(t, n)):
+                total += x[j]
+            for _ in range(4):
+                cuda.syncthreads()
+            if t < n:
+                out[t] = total
+        """,
+    ),
+    (
+        "own-relu",
+        "a function that launches a kernel",
+        """
+        def my_relu(x):
+            @cuda.kernel
+            def nothing(x, n):
+                i = cuda.grid(1)
+
+            nothing[1, 1](x.reshape(-1), x.numel())
+            return x.clamp(min=0)
+        """,
+    ),
+    (
         "own-relu",
         "a function that launches a kernel",
         """
@@ -571,6 +669,64 @@ def test_every_rule_stands_in_its_statement_and_has_an_answer_that_breaks_it():
         for rule in exercise.rules:
             assert rule.words.lower() in words_of(exercise)
             assert (exercise.id, rule.words.lower()) in known or exercise.chapter.startswith("10")
+
+
+FREE = {
+    "straight-through": """
+        def rounded_straight_through(x):
+            return x if (x == x.round()).all() else x + (x.round() - x).detach()
+        """,
+    "cleaned": """
+        def cleaned(readings):
+            faulty = readings < 0
+            return tk.where(faulty, readings[~faulty].mean(), readings) if faulty.any() else readings
+        """,
+    "sgd-step": """
+        def sgd_step(parameters, gradients, lr):
+            with tk.no_grad():
+                for p, g in zip(parameters, gradients):
+                    if g is not None:
+                        p -= lr * g
+            return parameters
+        """,
+    "micro-batches": """
+        def micro_batch_gradient(x, y, w, n):
+            w = w.clone().requires_grad_()
+            list(map(
+                lambda part: (((part[0] @ w - part[1]) ** 2).sum() / len(x)).backward(),
+                zip(x.split(n), y.split(n)),
+            ))
+            return w.grad
+        """,
+    "sine-slope": """
+        def sine_slope(value):
+            import math
+
+            x = tk.tensor(value, requires_grad=True)
+            tk.sin(x**2).backward()
+            return [x.grad.item(), 2 * value * math.cos(value**2)]
+        """,
+    "custom-op": """
+        def softsign(x, upstream):
+            def backward(ctx, g):
+                return g / (1 + ctx.saved_tensors[0].abs()) ** 2
+
+            f = tk.library.custom_op("mine::softsign", lambda x: x / (1 + x.abs()), mutates_args=())
+            tk.library.register_autograd(
+                f, backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs)
+            )
+            y = f(x)
+            tk.autograd.gradcheck(f, x)
+            return y.detach(), tk.autograd.grad(y, x, upstream)[0], True
+        """,
+}
+"""Answers that do what the statement leaves free."""
+
+
+@pytest.mark.parametrize("id", FREE)
+def test_what_a_statement_leaves_free_passes(id):
+    report = report_on(EXERCISES[id], FREE[id])
+    assert report.status == "passed", str(report)
 
 
 @pytest.mark.parametrize(

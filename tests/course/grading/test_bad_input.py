@@ -60,6 +60,8 @@ BAD = [
     (replaced(f"async {HEAD}{RIGHT}"), 0, "which `async def` makes of a function. Write `def`."),
     (replaced(f"{HEAD}    yield 3"), 0, "which `yield` makes of a function."),
     (replaced(f"sum = 3\n{HEAD}{RIGHT}"), 6, "9 of 9 cases passed"),
+    (replaced(f"{HEAD}{RIGHT}\ntk = None"), 0, "`tk` is no longer what it was: a cell gave it"),
+    (replaced(f"{HEAD}    range(9)\n{RIGHT}\nrange = 3"), 0, "`range` is no longer what it was:"),
     (replaced(f"tk = None\nprint(tk.pi)\n{HEAD}{RIGHT}"), 0, "It gives `tk` another value."),
 ]
 
