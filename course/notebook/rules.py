@@ -85,16 +85,21 @@ def _used(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
         elif isinstance(node, ast.Call):
-            name = _called(node)
-            yield LAUNCH if isinstance(node.func, ast.Subscript) else name
-            if name == "map" and _asks_for_a_gradient(node.args[:1], walks_back):
-                yield GRADIENT_IN_LOOP
-                yield TWO_GRADIENTS
-            for argument in node.args:
-                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    yield f'.{name}("{argument.value}")'
-                    if name in ("getattr", "setattr"):
-                        yield f".{argument.value}"
+            yield from _in_call(node, walks_back)
+
+
+def _in_call(call: ast.Call, walks_back: set[str]) -> Iterator[str]:
+    """What rules are about in one call."""
+    name = _called(call)
+    yield LAUNCH if isinstance(call.func, ast.Subscript) else name
+    if name == "map" and _asks_for_a_gradient(call.args[:1], walks_back):
+        yield GRADIENT_IN_LOOP
+        yield TWO_GRADIENTS
+    for argument in call.args:
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            yield f'.{name}("{argument.value}")'
+            if name in ("getattr", "setattr"):
+                yield f".{argument.value}"
 
 
 def _walks_back(tree: ast.AST) -> set[str]:

@@ -120,7 +120,8 @@ class MomentumStep(Exercise):
     `gradients`, as many tensors, or None where there is no gradient; `velocities`, as many tensors;
     `lr` and `momentum`, two numbers.
 
-    **Output:** none is needed. For each parameter $p$ with gradient $g$ and velocity $v$, *in place*:
+    **Output:** none is needed. For each parameter $p$ with gradient $g$ and velocity $v$, *in
+    place*:
 
     $$v \\leftarrow \\text{momentum} \\cdot v + g, \\qquad p \\leftarrow p - \\text{lr} \\cdot v$$
 

@@ -138,7 +138,8 @@ class AutogradLayer(Exercise):
         ),
         "only the node": (
             _only_the_node,
-            "You return the node alone. The caller needs the product: return both, `return product, node`.",
+            "You return the node alone. The caller needs the product: return both, "
+            "`return product, node`.",
         ),
     }
 

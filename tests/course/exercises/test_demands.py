@@ -679,7 +679,9 @@ FREE = {
     "cleaned": """
         def cleaned(readings):
             faulty = readings < 0
-            return tk.where(faulty, readings[~faulty].mean(), readings) if faulty.any() else readings
+            if not faulty.any():
+                return readings
+            return tk.where(faulty, readings[~faulty].mean(), readings)
         """,
     "sgd-step": """
         def sgd_step(parameters, gradients, lr):
@@ -708,13 +710,14 @@ FREE = {
         """,
     "custom-op": """
         def softsign(x, upstream):
+            def keep(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
             def backward(ctx, g):
                 return g / (1 + ctx.saved_tensors[0].abs()) ** 2
 
             f = tk.library.custom_op("mine::softsign", lambda x: x / (1 + x.abs()), mutates_args=())
-            tk.library.register_autograd(
-                f, backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs)
-            )
+            tk.library.register_autograd(f, backward, setup_context=keep)
             y = f(x)
             tk.autograd.gradcheck(f, x)
             return y.detach(), tk.autograd.grad(y, x, upstream)[0], True
