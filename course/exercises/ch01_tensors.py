@@ -169,8 +169,8 @@ class LinspaceByHand(Exercise):
     # tensor([2., 3., 4., 5.])
     ```
 
-    `tk.linspace` does this, and switches itself off while your answer runs. `tk.arange` and some
-    arithmetic are enough. Fill the gaps.
+    `tk.linspace` does this, and switches itself off while your answer runs. NumPy's `linspace` is
+    no answer either. `tk.arange` and some arithmetic are enough. Fill the gaps.
     """
 
     rules = (

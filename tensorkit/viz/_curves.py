@@ -141,11 +141,10 @@ def landscape(
             axes.contour(xs, ys, roots, [math.sqrt(high - low) * s for s in shares], **style)
         axes.set(xlabel="x", ylabel="y", xlim=(xs[0], xs[-1]), ylim=(ys[0], ys[-1]))
         axes.plot(*np.reshape(points, (-1, 2)).T, "o-", color=RED, markersize=6, mec=WHITE)
-        ends = (("start", points[:2]), ("end", points[:-3:-1]))
-        for name, (at, *next_to_it) in ends if points else ():
-            # on the other side than the path
-            is_left = any(other[0] > at[0] for other in next_to_it)
-            side = "right" if is_left else "left"
+        for name, at in zip(("start", "end"), points[:1] + points[-1:], strict=False):
+            side = "left" if at[0] < (xs[0] + xs[-1]) / 2 else "right"
+            if name == "end" and len(points) > 1:  # on the other side than the path
+                side = "right" if points[-2][0] > at[0] else "left"
             above = "bottom" if name == "start" else "top"
             style = {"weight": "bold", "clip_on": True, "in_layout": False}
             axes.text(*at, f"  {name}  ", ha=side, va=above, **style)

@@ -79,6 +79,13 @@ def test_a_landscape_of_a_function_on_numbers_only_is_drawn():
     assert "Landscape" in picture.svg
 
 
+@pytest.mark.parametrize(("x", "anchor"), [(2.0, "end"), (-2.0, "start")])
+def test_the_word_end_does_not_stand_on_the_path(x, anchor):
+    path = [(x, 1.0), (x / 4, 0.2), (0.0, 0.0)]
+    svg = viz.landscape(lambda x, y: x * x + y * y, path, x=(-3, 3), y=(-1, 2)).svg
+    assert re.search(r"text-anchor: (\w+)[^>]*> *end *<", svg)[1] == anchor
+
+
 def test_a_landscape_without_finite_values_gets_a_sentence():
     assert "no finite value" in viz.landscape(lambda x, y: x * NAN).alt
     for path in (3, [1.0, 2.0], [(1.0, 2.0, 3.0)], [None], tk.ones(3)):
