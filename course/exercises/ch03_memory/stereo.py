@@ -31,7 +31,7 @@ def _left_alone(samples: tk.Tensor) -> tk.Tensor:
     return samples[::2]
 
 
-@exercise("stereo", answer=channels_of, points=2, difficulty=3, minutes=5)
+@exercise("stereo", answer=channels_of, points=2, difficulty=2, minutes=5)
 class Stereo(Exercise):
     """Two channels in one vector
 

@@ -40,7 +40,7 @@ def _from_zero(x: tk.Tensor) -> tk.Tensor:
     return x / (positions + 2.0)
 
 
-@exercise("any-device", answer=faded, stub=_constants_on_the_cpu, points=6, difficulty=2, minutes=8)
+@exercise("any-device", answer=faded, stub=_constants_on_the_cpu, points=6, difficulty=3, minutes=8)
 class AnyDevice(Exercise):
     """A constant on the wrong side
 

@@ -77,7 +77,7 @@ def _mistaken(slope, kernel=lambda x: x / (1 + x.abs())):
     answer=softsign,
     stub=_softsign_program,
     kind="complete",
-    points=2,
+    points=4,
     difficulty=3,
     minutes=7,
 )

@@ -114,7 +114,7 @@ def _computed_twice(names, func, args, kwargs):
     "logged-step",
     answer=logged_step,
     stub=_log_program,
-    points=4,
+    points=3,
     difficulty=2,
     minutes=7,
 )

@@ -103,7 +103,7 @@ class AddBias(KernelExercise):
             "The bias belongs to the columns: all elements of a column get the same number, "
             "`bias[column]`.",
         ),
-        "axes swapped": (
+        "dimensions swapped": (
             _axes_swapped,
             "`cuda.grid(2)` gives x first, and here x goes along the columns: "
             "`column, row = cuda.grid(2)`.",
