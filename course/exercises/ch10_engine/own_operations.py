@@ -202,10 +202,10 @@ class OwnOperations(Part):
     array, of which `self.as_tensor(other)` makes a tensor.
 
     **Output:** what `self.result` gives. A **formula** gets `g`, the gradient of the result, a
-    tensor, and gives a tuple with the gradient of each input. It computes with tensors, not with
-    their `data`, so that gradients have gradients in turn. A tensor `x` has `x.T`, the matrix
-    turned, and a tensor times an array is a tensor. `*` and `@` read the numbers of both inputs
-    later, so both are `saved`.
+    tensor, and gives the gradient of each input, in a tuple or a list. It computes with tensors,
+    not with their `data`, so that gradients have gradients in turn. A tensor `x` has `x.T`, the
+    matrix turned, and a tensor times an array is a tensor. `*` and `@` read the numbers of both
+    inputs later, so both are `saved`.
 
     `@` is the product of two matrices. `relu` keeps what is above 0 and makes the rest 0; its slope
     at 0 is 0. `sum` adds up everything and gives a single number, 0 for an empty tensor. You need

@@ -86,9 +86,9 @@ class RecordResult(Part):
     | Attribute | Value |
     |---|---|
     | `requires_grad` | True |
-    | `inputs` | the inputs, a tuple |
+    | `inputs` | the inputs |
     | `formula` | the formula |
-    | `saved` | a list of pairs, each a tensor of `saved` and its `version` now |
+    | `saved` | pairs, each a tensor of `saved` and its `version` now |
 
     Otherwise the new tensor stays as it is: a constant, which remembers nothing.
 
