@@ -173,8 +173,8 @@ class WalkBack(Part):
 
     **Input:** `self`, the tensor to begin at; `gradient`, its gradient, a tensor.
 
-    **Output:** nothing. Afterwards every leaf that requires grad and that `self` was made of has
-    this gradient *added* to its `grad`; where `grad` is None, it becomes the gradient. Other
+    **Output:** none is needed. Afterwards every leaf that requires grad and that `self` was made of
+    has this gradient *added* to its `grad`; where `grad` is None, it becomes the gradient. Other
     tensors keep their `grad` as it is.
 
     Keep a dictionary from tensors to the gradient that has arrived for them, and repeat until it is
