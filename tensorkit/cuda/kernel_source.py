@@ -192,13 +192,13 @@ class Source(ast.NodeTransformer):
     def _shared(self, node: Any, target: Any, call: Any) -> Any:
         """The line that makes a shared array, whose sizes are constants."""
         try:
-            name, (sizes, dtype) = target.id, call.args
+            [name], (sizes, dtype) = {target.id} - self.shared.keys(), call.args
             shape = [eval(ast.unparse(self.visit(each)), {}) for each in _parts(sizes)]
             array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
         except (AttributeError, NameError, TypeError, ValueError):
             array = None
         if array is None or array.ndim > 2 or node not in self.body or call.keywords:
-            self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
+            self.refuse("shared() has a new name, constant sizes, a dtype, no if or loop", _SHARED)
         self.shared[name], self.n_dims[name] = array, array.ndim
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")

@@ -119,6 +119,8 @@ class Kernel:
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
+        for parameter in source.written - source.shared.keys():  # also if the launch is refused
+            bump_version(given[parameter], name)
         log: Any = None
         if backend.is_simulated:
             log = without_warnings(run, source, blocks, threads, given, initial_seed())
@@ -127,8 +129,6 @@ class Kernel:
             values = {x: _NUMBERS[type(given[x])](given[x]) for x in wanted if x in source.plain}
             values |= {x: given[x]._array for x in source.arrays}
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
-        for parameter in source.written - source.shared.keys():
-            bump_version(given[parameter], name)
         user = call_stack.of_user(caller)
         at = user.f_code.co_filename, user.f_lineno
         launch = Launch(self, blocks, threads, args, at, log and log.counts, log and log.least, log)

@@ -79,6 +79,16 @@ def test_a_launch_is_a_write_and_is_noticed_by_autograd(device):
         k[1, 4](w * 1)
 
 
+def test_a_refused_launch_may_have_written_and_is_noticed_by_autograd(device):
+    k = body(GRID, "x[i] = 100.0", "y = x[i + 1]", parameters="x")
+    x = tk.ones(4, device=device)
+    loss = (tk.ones(4, device=device, requires_grad=True) * x).sum()
+    with pytest.raises(KernelError, match="outside of x"):
+        k[1, 4](x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
 # Refused when it is defined
 
 REFUSED = {
@@ -116,6 +126,7 @@ REFUSED = {
     "s = cuda.shared(n, tk.float32)": "constant sizes",
     "if n: s = cuda.shared(8, tk.float32)": "no if or loop",
     "s = cuda.shared((200, 100), tk.float32)": "at most 49,152 bytes",
+    "s = cuda.shared(8, tk.float32); s = cuda.shared(8, tk.float32)": "a new name",
     "out[0] = undefined": "undefined is no number and no argument",
     "cuda.atomic_add(out, 0)": r"atomic_add\(out, 0\) is nothing",
 }
