@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit.base import storage_of
-from tensorkit.cuda.kernel_source import Source
+from tensorkit.cuda.kernel_source import Source, as_single
 from tensorkit.errors import KernelError
 from tensorkit.overrides import replaced
 from tensorkit.thread_state import state
@@ -109,7 +109,8 @@ class Memory:
 
 def run(source: Source, blocks: Pair, threads: Pair, given: dict[str, Any], seed: int) -> "Log":
     """Run all blocks with these arguments, and give what they did."""
-    log, order, given = Log(source, blocks, threads), random.Random(seed), dict(given)
+    log, order = Log(source, blocks, threads), random.Random(seed)
+    given = {name: as_single(value) for name, value in given.items()}
     starts = dict[int, int]()  # addresses are as if the storages lay far from one another
     for name in source.arrays:
         x = given[name]

@@ -89,6 +89,36 @@ def test_a_refused_launch_may_have_written_and_is_noticed_by_autograd(device):
         loss.backward()
 
 
+# What CuPy's translation of the line gives, compiled by a C++ compiler
+AS_COMPILED = {
+    "y = 16777216.0; out[0] = y + 1.0 - y": 0,
+    "y = n + 16777216.0; out[0] = y - 16777216.0": 0,
+    "out[0] = math.exp(x[0]) / math.exp(x[0])": math.nan,
+    "out[0] = math.exp(1000.0)": math.inf,
+    "out[0] = math.log(x[2])": -math.inf,
+    "out[0] = max(0.0, x[1])": math.nan,
+    "out[0] = min(0.0, x[1])": math.nan,
+    "out[0] = x[0] or 5": 1,
+    "y = x[0] > 0 and 3; out[0] = y": 1,
+    "y = cuda.blockDim.x > 0; out[0] = y + y": 1,
+    "out[0] = (cuda.blockDim.x > 0) + (cuda.blockDim.x > 0)": 1,
+}
+
+
+@pytest.mark.parametrize("lines", AS_COMPILED)
+def test_numbers_are_those_of_the_compiled_text_where_python_has_others(device, lines):
+    out = tk.zeros(1, device=device)
+    body(*lines.split("; "))[1, 1](tk.tensor([100.0, math.nan, 0.0], device=device), out, 1.0)
+    assert np.array_equal(out.cpu().numpy(), [np.float32(AS_COMPILED[lines])], equal_nan=True)
+
+
+def test_an_integer_that_a_gpu_would_wrap_around_is_refused(device):
+    k = body("h = n * 2654435761", "out[0] = h * h % 1000")
+    with pytest.raises(KernelError, match="outside of int64") as raised:
+        k[1, 1](tk.zeros(1, device=device), tk.zeros(1, device=device), 7)
+    assert raised.value.line == 4
+
+
 # Refused when it is defined
 
 REFUSED = {
@@ -127,6 +157,7 @@ REFUSED = {
     "if n: s = cuda.shared(8, tk.float32)": "no if or loop",
     "s = cuda.shared((200, 100), tk.float32)": "at most 49,152 bytes",
     "s = cuda.shared(8, tk.float32); s = cuda.shared(8, tk.float32)": "a new name",
+    "m = ~n": "`~` of a truth value is another number",
     "out[0] = undefined": "undefined is no number and no argument",
     "cuda.atomic_add(out, 0)": r"atomic_add\(out, 0\) is nothing",
 }
