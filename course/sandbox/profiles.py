@@ -1,7 +1,7 @@
 """What a learner's process may see and do, under each profile.
 
-    namespaces+seccomp   a root of its own with the files of `Sandbox.readable` and an empty /tmp;
-                         no network, no other process in sight; the filter of system calls
+    namespaces+seccomp   a root of its own with the files of `Sandbox.readable` and one folder to
+                         write; no network, no other process in sight; the filter of system calls
     landlock+seccomp     the machine's root, of which only those files open; the same filter
     unsafe               a plain process of the grader's own user; only limits
 

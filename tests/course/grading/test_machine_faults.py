@@ -115,6 +115,18 @@ def test_less_memory_than_a_worker_needs_is_said_by_both(school: School, half: b
     assert school.scores() == {}
 
 
+@pytest.mark.parametrize("profile", profiles.SAFE)
+def test_a_grader_whose_new_files_are_private_has_a_sandbox(profile: str) -> None:
+    if (reason := profiles.why_not(profile)) is not None:
+        pytest.skip(reason)
+    before = os.umask(0o077)
+    try:
+        with Warm(profile, LIMITS, number=6) as warm:
+            warm.fork().end()
+    finally:
+        os.umask(before)
+
+
 @pytest.mark.rest
 def test_doctor_tries_the_same(school: School) -> None:
     done = _course(school, ("RLIMIT_NOFILE", 100), *DOCTOR)
