@@ -212,10 +212,10 @@ class Log:
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
-        self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
+        self._check_races({at: [*kinds.values()] for at, kinds in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        whole = [each for them in self._touched.values() for each in them.values()]
+        whole = [each for kinds in self._touched.values() for each in kinds.values()]
         read = {each.memory for each in whole if each.kind != STORE}
         wrote = {each.memory for each in whole if each.kind != LOAD}
         pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *wrote))
