@@ -124,18 +124,24 @@ def check_write(x: TensorBase, *others: Any) -> bool:
     return tracked
 
 
-def bump_version(x: TensorBase, operation: str) -> None:
-    """Note that ``operation`` has written to the memory of ``x``, and the line that called it."""
+def bump_version(x: TensorBase, operation: str, last_write: Any = None) -> Any:
+    """Note that ``operation`` has written to the memory of ``x``, and the line that called it.
+
+    Gives this note: ``last_write`` for the next tensor that the same call has written to.
+    """
     storage = x._storage or base.storage_of(x)
     storage.version += 1
-    frame = sys._getframe(1)
-    frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
-    code = frame.f_code
-    # call_stack.of_user, written out: every write in a training loop comes here
-    while code.co_filename.startswith(HOME) and frame.f_back is not None:
-        frame = frame.f_back
+    if last_write is None:
+        frame = sys._getframe(1)
+        frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
         code = frame.f_code
-    storage.last_write = operation, code, frame.f_lasti
+        # call_stack.of_user, written out: every write in a training loop comes here
+        while code.co_filename.startswith(HOME) and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code
+        last_write = operation, code, frame.f_lasti
+    storage.last_write = last_write
+    return last_write
 
 
 def rebase_history(x: TensorBase, node: Node) -> None:

@@ -82,7 +82,7 @@ class Optimizer:
                 continue
             state = self.state.get(param, {})
             _check_writable(param, state)
-            arrays = {name: each._array for name, each in state.items()}
+            arrays = {name: each._array for name, each in state.items()} if state else state
             x, g = param._array, param._grad._array
             change, found = self.change(param._xp, group, arrays, x, g)
             made = {
@@ -90,12 +90,13 @@ class Optimizer:
                 for name, value in found.items()
             }
             changes.append((param, change, made))
+        last_write = None
         for param, change, state in changes:
             if state:
                 self.state[param] = state
             x = param._array
             x -= change
-            bump_version(param, name)
+            last_write = bump_version(param, name, last_write)
 
     def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
         """What is subtracted from an array ``x`` with the gradient ``g``, and its new state.

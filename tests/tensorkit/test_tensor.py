@@ -227,7 +227,6 @@ def test_a_result_is_not_changed_by_a_later_write_to_its_input():
 
 def test_tensors_are_hashed_by_identity_and_compared_by_element():
     x = tk.zeros(2)
-    assert hash(x) == id(x)
     assert x in {x: "found"}
 
 
