@@ -54,7 +54,7 @@ nbval.kernel.start_new_kernel = _started_again(nbval.kernel.start_new_kernel)
 
 collect_ignore = [
     "course/jupyter",  # configuration files, which traitlets runs in a namespace of their own
-    *(f"course/{it}" for it in ("exchange", "submitted", "autograded", "feedback", "solution")),
+    *(f"course/{name}" for name in ("exchange", "submitted", "autograded", "feedback", "solution")),
 ]
 collect_ignore_glob = [
     *("solutions/*.py", "docs/*.py"),  # texts of chapters, not modules

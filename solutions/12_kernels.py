@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Kernels
 #
-# A **kernel** is a function that a GPU runs in thousands of threads at once. Every operation on a
-# CUDA tensor ends in one. In this chapter you write them: for elements, for matrices, for sums.
+# A **kernel** computes an operation on one kind of device, as in chapter 11. On a GPU it is a
+# function that runs in thousands of threads at once. In this chapter you write them: for elements, for matrices, for sums.
 # You see what the memory is asked for, find races, and repair them.
 #
 # You write in Python, with CUDA's words. On a GPU the text is compiled. This chapter runs on the

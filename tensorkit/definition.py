@@ -73,12 +73,12 @@ class Definition:
         self.typecodes = tuple(
             "fde" if self.to_floating else TYPECODES[word] for word in self.categories
         )
-        # where the options stand that are a bool: x.sum(0, 1) does not mean keepdim
-        self.bools = [
-            at
-            for at, each in enumerate(parameters)
-            if each.annotation is bool and each.kind is each.POSITIONAL_OR_KEYWORD
-        ]
+        # the classes of options: neither x.sum(0, 1) nor keepdim=1 means keepdim=True
+        self.classes = {
+            each.name: each.annotation
+            for each in parameters
+            if each.annotation in (bool, int, str) and each.name != self.variadic
+        }
         # whether a number whose dimension is named, as in x.sum(0), is computed as of shape (1,)
         self.counts_as_vector = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options

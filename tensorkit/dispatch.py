@@ -77,11 +77,17 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
 _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
+def _fit(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether each option that is a bool, an int or a str has just this class."""
+    classes, given = definition.classes, [*zip(definition.options, args), *options.items()]  # noqa: B905
+    return not [name for name, x in given if x.__class__ is not classes.get(name, x.__class__)]
+
+
 def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of one tensor, and options."""
     compute, (typecodes,), (ndim,) = definition.compute, definition.typecodes, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    bools, counts_as_vector = [at - 1 for at in definition.bools], definition.counts_as_vector
+    counts_as_vector = definition.counts_as_vector
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -98,9 +104,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                     raise NotDirect
                 if not (args or options):
                     found = direct_path.run(compute, array)
-                elif bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
-                    raise NotDirect
-                else:
+                elif is_view or _fit(definition, args, options):
                     found = direct_path.run(compute, array, *args, **options)
         except _NOT_DIRECT:
             pass
@@ -136,9 +140,8 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
 
 def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of several tensors, some of which may be None, and options."""
-    compute, n = definition.compute, definition.tensors
+    compute, n, first_category = definition.compute, definition.tensors, definition.categories[0]
     required = [*zip(definition.typecodes, definition.ndims, definition.categories, strict=True)]
-    bools, first_category = definition.bools, definition.categories[0]
     is_simple = not (definition.outputs or definition.view or definition.variadic)
     contiguous, counts_as_vector = definition.contiguous, definition.counts_as_vector
 
@@ -167,9 +170,8 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                 if x._node is not None:
                     tracked = True
                 arrays.append(array)
-            if bools and [at for at in bools if args[at:] and args[at].__class__ is not bool]:
-                raise NotDirect
-            found = direct_path.run(compute, *arrays, *args[n:], **options)
+            if is_plain or _fit(definition, args[n:], options):
+                found = direct_path.run(compute, *arrays, *args[n:], **options)
         except _NOT_DIRECT:
             pass
         if found is None:

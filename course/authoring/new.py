@@ -44,29 +44,30 @@ progress("{chapter}")
 """
 
 IMPORTS = """
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 """
 
-MODULE = f'''\
-"""The exercises of chapter {{number}}, {{title}}, in the order of its text."""
-{IMPORTS}'''
+MODULE = '''\
+"""The exercises of chapter {number}, {title}, in the order of its text."""
 
-MODULE_OF_ONE = f'''\
-"""The exercise {{id}}."""
-{IMPORTS}'''
+from __future__ import annotations
+'''
+
+MODULE_OF_ONE = '''\
+"""The exercise {id}."""
+
+from __future__ import annotations
+'''
 
 TESTS = '''\
 """Chapter {number}. RIGHT: other right answers, which test_right_answers tries."""
 
 from __future__ import annotations
 
-RIGHT = [
-]
+RIGHT = []
 '''
 
 DEFINITION = '''
@@ -160,13 +161,20 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
         "kind": "".join(word.capitalize() for word in id.split("-")),
         "title": id.replace("-", " ").capitalize(),
     }
+    contents: dict[Path, str] = {}
     if module.name == "__init__.py":  # of a folder with a module an exercise
-        files.write(module, f"{definitions}from course.exercises.ch{chapter} import {name}\n")
+        contents[module] = f"{definitions}from course.exercises.ch{chapter} import {name}\n"
         module, definitions = module.with_name(f"{name}.py"), MODULE_OF_ONE.format(id=id)
-    files.write(module, definitions.rstrip("\n") + "\n" + DEFINITION.format(**words))
-    files.write(text, _with_place(text.read_text(encoding="utf-8"), id))
-    files.write(tests, _with_answers(tests.read_text(encoding="utf-8"), words, tests))
-    return [module, text, tests]
+    if "\nfrom course.notebook.exercise import" not in definitions:  # its first exercise
+        definitions = definitions.rstrip("\n") + "\n" + IMPORTS
+    contents |= {
+        module: definitions.rstrip("\n") + "\n" + DEFINITION.format(**words),
+        text: _with_place(text.read_text(encoding="utf-8"), id),
+        tests: _with_answers(tests.read_text(encoding="utf-8"), words, tests),
+    }
+    for path, content in contents.items():
+        files.write(path, content)
+    return list(contents)
 
 
 def _with_place(text: str, id: str) -> str:
@@ -178,13 +186,13 @@ def _with_place(text: str, id: str) -> str:
 
 def _with_answers(tests: str, words: dict[str, str], path: Path) -> str:
     """A chapter's tests with two functions to be written, and their rows in RIGHT."""
-    found = re.search(r"^RIGHT = \[\n(?:.*\n)*?\]", tests, re.MULTILINE)
+    found = re.search(r"^RIGHT = \[(?:\]|\n(?:.*\n)*?\])", tests, re.MULTILINE)
     if found is None:
         raise CourseError(f"{path} has no list of other right answers: write `RIGHT = [`, `]`.")
     ways = ("another_way", "a_third_way")
     functions = "".join(ANOTHER_ANSWER.format(**words, way=way) for way in ways)
     rows = "".join(f'    ("{words["id"]}", {words["name"]}_{way}),\n' for way in ways)
-    table = found[0].removesuffix("]") + rows + "]"
+    table = found[0].removesuffix("]").rstrip("\n") + "\n" + rows + "]"
     return f"{tests[: found.start()].rstrip()}\n\n\n{functions}{table}{tests[found.end() :]}"
 
 

@@ -65,22 +65,22 @@ class SaveChapterCells(SaveCells):
 
     def _reconcile(self, known: Notebook) -> None:
         book, of = self.gradebook, {"notebook": known.name, "assignment": self.assignment_id}
-        for kind, here in (
+        for kind, new in (
             ("grade", self.new_grade_cells),
             ("solution", self.new_solution_cells),
             ("task", self.new_task_cells),
             ("source", self.new_source_cells),
         ):
-            there = {cell.name: cell for cell in getattr(known, f"{kind}_cells")}
-            for gone in there.keys() - here.keys():
+            old = {cell.name: cell for cell in getattr(known, f"{kind}_cells")}
+            for gone in old.keys() - new.keys():
                 for row in [
-                    *getattr(there[gone], "grades", ()),
-                    *getattr(there[gone], "comments", ()),
+                    *getattr(old[gone], "grades", ()),
+                    *getattr(old[gone], "comments", ()),
                 ]:
                     book.db.delete(row)
-                book.db.delete(there[gone])
-            for name in sorted(here.keys() - there.keys()):
-                cell = getattr(book, f"add_{kind}_cell")(name, **of, **here[name])
+                book.db.delete(old[gone])
+            for name in sorted(new.keys() - old.keys()):
+                cell = getattr(book, f"add_{kind}_cell")(name, **of, **new[name])
                 for submitted in known.submissions:
                     if kind in ("grade", "task"):
                         book.db.add(Grade(cell_id=cell.id, notebook=submitted))

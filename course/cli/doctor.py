@@ -223,13 +223,16 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
     own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
     for answer in filter(matching.is_answer, cells):
         stub = released[answer["id"]]
-        if not matching.is_untouched(answer, stub):
-            continue
         names = "|".join(map(re.escape, matching.defined_names(stub["source"]))) or "(?!)"
         defines = re.compile(
             rf"(?m)^(?:[ \t]*(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*[,:=](?!=))"
         )
+        is_untouched = matching.is_untouched(answer, stub)
+        if not is_untouched and defines.search(answer["source"]):
+            continue
         for cell in own:
+            if not is_untouched and matching.grade_id(cell) is None:
+                continue  # a cell of the learner's own, which runs before the check
             if cell["cell_type"] == "code" and (made := defines.search(cell["source"])):
                 yield Finding(
                     WRONG,

@@ -22,8 +22,8 @@ from course.shared.settings import settings
 
 OWN_MACHINE = "127.0.0.1"
 FIRST_PORT = 8888
-MORE_PORTS = 99  # that are tried, one after the other, where those before are taken
-INSTRUCTOR_TOOLS = ("create-assignment", "course-list", "formgrader")  # of nbgrader, in JupyterLab
+MORE_PORTS = 99  # tried one after the other, while FIRST_PORT and those before are taken
+INSTRUCTOR_TOOLS = ("create-assignment", "course-list", "formgrader")  # nbgrader's, in JupyterLab
 
 
 def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_MACHINE) -> None:

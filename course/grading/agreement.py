@@ -47,8 +47,7 @@ def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
         marks = cell["metadata"].get("nbgrader", {})
         points = marks.get("points", 0.0) if marks.get("task") or marks.get("grade") else None
         is_answer, is_task = bool(marks.get("solution")), bool(marks.get("task"))
-        words = in_words(points, cell["cell_type"], is_answer=is_answer, is_task=is_task)
-        if words:
+        if words := in_words(points, cell["cell_type"], is_answer=is_answer, is_task=is_task):
             found[str(matching.grade_id(cell))] = words
     return found
 
@@ -68,15 +67,12 @@ def check_notebooks(source: Source) -> None:
         for id, definition in exercise.load(source.chapter).items()
         if f"check-{id}" in asked or f"check-{id}" not in solved
     }
+    answers = "The notebook with the answers"
     command = f"course build {source.chapter}, then {generate(source.chapter)}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
-    _same("The notebook with the answers", solved, "the released one", released, command)
-    both = _places(source.solved), _places(source.released)
-    _same("The notebook with the answers", both[0], "the released one", both[1], command)
-    notebooks = {
-        "The notebook with the answers": source.solved,
-        "The released notebook": source.released,
-    }
+    _same(answers, solved, "the released one", released, command)
+    _same(answers, _places(source.solved), "the released one", _places(source.released), command)
+    notebooks = {answers: source.solved, "The released notebook": source.released}
     for id, definition in exercise.load(source.chapter).items():
         for title, notebook in notebooks.items():
             if f"check-{id}" in asked and not _has_answer_cell(notebook, id, definition.name):
@@ -131,12 +127,10 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
 
     checks: the gradebook's points of the cells that are graded by running them, by their names.
     """
+    known = {cell: in_words(points) for cell, points in checks.items()}
     for result in results:
-        graded = {exercise.cell: exercise.report.possible for exercise in result.exercises}
-        pairs = [
-            {cell: in_words(points) for cell, points in side.items()} for side in (graded, checks)
-        ]
-        if differ := _differences("The result", pairs[0], "the gradebook", pairs[1]):
+        graded = {each.cell: in_words(each.report.possible) for each in result.exercises}
+        if differ := _differences("The result", graded, "the gradebook", known):
             raise CourseError(
                 f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
                 f"course grade {chapter}, with the submission back in course/submitted/ if it is "

@@ -238,8 +238,8 @@ def grade(
     with contextlib.ExitStack() as stack:
         run: Callable[..., Generator[Result]]
         if cluster is not None:
-            there = stack.enter_context(contextlib.closing(Cluster(cluster, unsafe=unsafe)))
-            profile, run = there.profile, there.results
+            machines = stack.enter_context(contextlib.closing(Cluster(cluster, unsafe=unsafe)))
+            profile, run = machines.profile, machines.results
         else:
             profile = profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))

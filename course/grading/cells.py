@@ -158,7 +158,7 @@ class CellRunner:
                 session.ask(message, list(files.values()), seconds=10.0)
             except Died as death:  # nothing of the learner's has run
                 raise MachineFault(f"The chapter's data cannot be written: {death}") from None
-        session.deadline = self._deadline  # only from here on does the learner's code run
+        session.deadline = self._deadline  # holds for learners' code, not for the files
         return session
 
     def _alone(self, position: int) -> Session | None:

@@ -102,8 +102,17 @@ class ChapterEntries:
         return found
 
     def check(self, results: Sequence[Result]) -> None:
-        """Raises CourseError unless the gradebook has all of these results, with its points."""
+        """Raises CourseError unless the gradebook has all of these results, with its points.
+
+        No points by hand, of anybody's, may be more than their cell has now.
+        """
         agreement.check_results(self._name, results, self.checks)
+        above = (Grade.cell_id.in_(self.graded), Grade.manual_score > Grade.max_score)
+        for grade in self._book.db.execute(select(Grade).where(*above)).scalars():
+            raise CourseError(
+                f"{grade.student.id!a} has more points by hand in {grade.name} than there are now. "
+                "Lower them in Formgrader. Nothing was written."
+            )
         if missing := [ascii(result.learner) for result in results if not self.has(result)]:
             raise CourseError(
                 f"The gradebook lacks grades that were given: {', '.join(missing)}. It may be an "

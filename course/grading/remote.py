@@ -139,8 +139,8 @@ class Caller:
             if memory.flags.writeable:
                 memory[:] = blocks[received]
                 blocks[received] = memory
-        for here, there in encoder.moved:
-            update_copy(there, here)
+        for on_cpu, on_device in encoder.moved:
+            update_copy(on_device, on_cpu)
         objects = encoder.objects
         inputs = [(objects[n], handle) for n, handle in reply["inputs"]]
         decoder = Decoder(blocks, lambda coded: self._remote_object(coded, inputs), objects)

@@ -210,7 +210,7 @@ def remove(folder: Path) -> None:
     """Remove a folder, however deep it is and whatever modes its folders have."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
-    if folder.exists():  # these follow no link, and any depth
+    if folder.exists():  # these programs follow no link and go to any depth
         for program in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
             subprocess.run([*program, folder], stderr=subprocess.DEVNULL, check=False)
 
@@ -299,7 +299,7 @@ class Session:
         except (Closed, WireError):
             is_gone = self.warm.is_gone
             self.end()
-            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can
+            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can end it
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
@@ -332,7 +332,7 @@ class Session:
         poll.poll(START_SECONDS * 1000)
         os.close(self._process)
         remove(self.home)
-        self.warm.waited += time.monotonic() - begun  # waited for the disk
+        self.warm.waited += time.monotonic() - begun  # removing the folder waits for the disk
 
 
 ENDED = "It ended its own process, or crashed (as a recursion without end does)."
@@ -344,7 +344,7 @@ NO_MEMORY = (
 
 def ended_for_memory() -> int:
     """How many processes the kernel has ended for lack of memory, a container's own included."""
-    file = Path("/proc/vmstat")  # of Linux alone
+    file = Path("/proc/vmstat")  # only Linux has this file
     found = re.search(r"^oom_kill (\d+)", file.read_text() if file.exists() else "", re.MULTILINE)
     return int(found[1]) if found else 0
 

@@ -147,9 +147,9 @@ def pairs(
     given: the shingles of `given_code`, which are left out.
     """
     learners: dict[Answer, list[str]] = defaultdict(list)
-    for who, text in answers.items():
-        learners[shingles(text) - given].append(who)
-    numbers = {unusual: len(whos) for unusual, whos in learners.items()}
+    for learner, text in answers.items():
+        learners[shingles(text) - given].append(learner)
+    numbers = {unusual: len(group) for unusual, group in learners.items()}
     near = _near([unusual for unusual in numbers if len(unusual) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
     found = [
@@ -204,8 +204,8 @@ def _groups(
     if not by_names:
         return [learners]
     groups: dict[str, list[str]] = defaultdict(list)
-    for who in learners:
-        groups[ast.unparse(ast.parse(answers[who][:MOST]))].append(who)
+    for learner in learners:
+        groups[ast.unparse(ast.parse(answers[learner][:MOST]))].append(learner)
     return groups.values()
 
 
@@ -226,7 +226,7 @@ def from_library(
 
     given: the shingles of `given_code`, which are left out.
     """
-    for who, text in answers.items():
+    for learner, text in answers.items():
         unusual = shingles(text) - given
         if len(unusual) < LEAST:
             continue
@@ -235,7 +235,7 @@ def from_library(
             places.items(), key=lambda counted: (-counted[1], counted[0]), default=("", 0)
         )
         if number >= ALIKE * len(unusual):
-            yield Pair(exercise, who, place, number / len(unusual), number)
+            yield Pair(exercise, learner, place, number / len(unusual), number)
 
 
 @cache

@@ -151,12 +151,12 @@ class Worker:
         """Start the program, unless it runs; it imports what it needs while others do the same."""
         if self._connection is not None:
             return
-        here, there = socket.socketpair()
+        own_end, workers_end = socket.socketpair()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "course.grading.worker"], stdin=there.fileno()
+            [sys.executable, "-m", "course.grading.worker"], stdin=workers_end.fileno()
         )
-        there.close()
-        self._connection, self._has_begun = Connection(here.detach()), False
+        workers_end.close()
+        self._connection, self._has_begun = Connection(own_end.detach()), False
 
     def finish(self) -> Result:
         """The result, once there is one or the time is up.

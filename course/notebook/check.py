@@ -344,7 +344,7 @@ def _row(exercise: Exercise, trial: Trial, seconds: float, source: str) -> Row:
         tip = exercise.advice(*trial.case.args) or ""
         if mine.value is ...:
             return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")
-        tip = _another_kind(mine.value, right.value) or f"{tip} Run the expression and look."
+        tip = _another_kind(mine.value, right.value) or f"{tip} {exercise.how_to_look(label)}"
         return Row(label, "failed", "", _shown(mine), "", tip)
     tip = _advice(exercise, trial, seconds, source)
     return Row(label, "failed", call, _shown(mine), _shown(right), tip)
@@ -448,9 +448,9 @@ def _unless_there(advice: str | None, source: str) -> str | None:
     """Advice, if it is true of this source.
 
     A call or an option that it recommends does not stand in the answer already, and what it calls
-    "your `exp`" does.
+    "your `exp`" does. A second barrier is no contradiction to a first one.
     """
-    recommended = re.findall(r"\.\w+_?\((?=\))|\w+=True", advice or "")
+    recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=True", advice or "")
     if any(each in source.replace(" ", "") for each in recommended):
         return None
     assumed = re.findall(r"[Yy]our `(\w+)`", advice or "")

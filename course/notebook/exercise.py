@@ -343,6 +343,10 @@ class Prediction(Exercise):
     def advice(self, *args: Any) -> str | None:
         return self.questions[args[0]]
 
+    def how_to_look(self, expression: str) -> str:
+        """What shows the right answer, behind the rule of a wrong prediction."""
+        return "Run the expression and look."
+
     @property
     def answer_source(self) -> str:
         return "\n".join([f"# {self.ask}", BEGIN, self._dictionary(self.right), END])

@@ -195,6 +195,11 @@ def _without_a_star(answer: Looked, found: re.Match[str]) -> str:
 
 
 def _no_blocks(answer: Looked, found: re.Match[str]) -> str:
+    if "-(-" in answer.line and answer.said(r"not \(0, "):
+        return (
+            "Without elements there are 0 blocks, and a launch has at least one. Launch only if "
+            "there are elements."
+        )
     if "//" not in answer.line or "-(-" in answer.line:
         return ""
     return "`//` rounds down, here to 0 blocks. `-(-n // 32)` rounds up."
@@ -347,11 +352,11 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     (
-        r"(\w+) is indexed in (\d) dimensions, and it has (\d)",
+        r"(\w+) is indexed in \d dimensions?, and it has (\d)",
         "too few indices",
         lambda answer, found: (
-            f"`{found[1]}` has {found[3]} dimensions, and a kernel reads one number at a time: it "
-            f"takes {found[3]} indices."
+            f"`{found[1]}` has {found[2]} dimension{'s' * (found[2] != '1')}, and a kernel reads "
+            "one number at a time: write one index for each dimension."
         ),
     ),
 )

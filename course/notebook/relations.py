@@ -47,7 +47,7 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
         return None
     where = f"In “{places[0]}”: " if places[0] and places[0] not in found.sentence else ""
     if len(returned) < len(failed):
-        where = f"Where a result comes back. {where}"
+        where = f"Some of the failed cases raise an error. About the others: {where}"
     return Slip(found.name, f"{where}{found.sentence}")
 
 
@@ -67,8 +67,8 @@ def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Sl
     """What is no matter of numbers: another kind, a part of it, a demand that is not met."""
     mine, right = parts[0]
     if places[0] and len(set(places)) == 1 and {type(mine), type(right)} == {bool}:
-        holds = "holds, and should not" if mine else "does not hold"
-        return Slip("a demand not met", f"“{places[0]}” {holds}.")
+        found, asked = bool(mine), bool(right)
+        return Slip("a demand not met", f"“{places[0]}” is {found}, and should be {asked}.")
     if isinstance(right, Seen) and not isinstance(mine, Seen):
         return _not_seen(mine, right)
     if all(type(one) is dict and type(other) is dict for one, other in parts):
@@ -341,7 +341,7 @@ _CAUSES = {
         r"(?s)^float64.*(\bnp\.|numpy\()": "NumPy computes in float64.",
     },
     "not a number": {
-        r"\bexp\(": "`exp` of a large number is inf.",
+        r"\bexp\(": "`exp` of a large number is inf, and that of one far below 0 is 0.",
         r"\bmean\(": "`mean` of no elements is 0 / 0.",
     },
     "too large for its dtype": {r"\bexp\(": "`exp` of a large number is inf."},

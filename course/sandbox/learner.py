@@ -141,9 +141,9 @@ class Learner:
         reply["left_changed"] = noted.left_changed[:20]
         needed = ((n, argument) for n, argument in enumerate(objects) if _requires_grad(argument))
         reply["inputs"] = [[n, self._keep(argument)] for n, argument in needed]
-        for here, there in decoder.moved:  # a kernel may have written to it
+        for on_cpu, on_device in decoder.moved:  # a kernel may have written to the device
             with contextlib.suppress(RuntimeError):  # where several elements share memory
-                update_copy(here, there)
+                update_copy(on_cpu, on_device)
         for block, content in zip(blocks, before, strict=True):
             if block.tobytes() != content:  # written into: the checker does the same
                 encoder.share(block)

@@ -33,6 +33,7 @@ def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
     else:
         _unshare(linux.NEW_USER | linux.NEW_NS, own, os.getgid())
     linux.keep_mounts_private()
+    os.umask(0o022)  # the folders made here are root's, and another user goes through them
     linux.tmpfs(folder, "mode=755,size=1m")
     for path in _outermost([*readable, *linux.DEVICES]):
         _show(path, folder + path)

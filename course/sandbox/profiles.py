@@ -1,7 +1,7 @@
 """What a learner's process may see and do, under each profile.
 
-    namespaces+seccomp   a root of its own with the files of `Sandbox.readable` and an empty /tmp;
-                         no network, no other process in sight; the filter of system calls
+    namespaces+seccomp   a root of its own with the files of `Sandbox.readable` and one folder to
+                         write; no network, no other process in sight; the filter of system calls
     landlock+seccomp     the machine's root, of which only those files open; the same filter
     unsafe               a plain process of the grader's own user; only limits
 
@@ -16,6 +16,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,13 @@ def _limit(limits: Limits, profile: str) -> None:
 
 
 def hello(sandbox: Sandbox) -> dict[str, object]:
-    """What a learner's process says of itself before anything of the learner's runs."""
+    """What a learner's process says of itself before anything of the learner's runs.
+
+    RuntimeError if it cannot start a thread: those of the account's other processes count, too.
+    """
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
     wanted = limits_of_process(sandbox.limits, sandbox.profile)
     kept = {name: resource.getrlimit(number)[1] for name, (number, _) in wanted.items()}
     return {"hello": {"its profile": sandbox.profile, **kept, "its versions": versions()}}

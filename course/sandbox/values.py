@@ -50,7 +50,7 @@ class Encoder:
         self.objects = list(objects)
         self._numbers = {id(known): n for n, known in enumerate(self.objects)}
         self.moved: list[tuple[tk.Tensor, tk.Tensor]] = []
-        """Tensors of a device, and the copies of them that cross."""
+        """The copies on the CPU that cross, each with the tensor of a device that it is of."""
         self.owners: list[np.ndarray] = []
         """The arrays whose memory the blocks are."""
         self._found: dict[tuple[int, int], int] = {}
@@ -163,18 +163,18 @@ class Encoder:
         return self._found[place]
 
     def _tensor(self, tensor: tk.Tensor) -> Any:
-        here = tensor.detach().cpu()
-        flat = here.untyped_storage().flat
+        on_cpu = tensor.detach().cpu()
+        flat = on_cpu.untyped_storage().flat
         form = self._array(flat) | {
             "k": "tensor",
-            "shape": list(here.shape),
-            "stride": list(here.stride()),
+            "shape": list(on_cpu.shape),
+            "stride": list(on_cpu.stride()),
         }
         form["strides"] = [step * flat.itemsize for step in form["stride"]]
-        form["offset"] += here.storage_offset() * flat.itemsize if here.numel() else 0
+        form["offset"] += on_cpu.storage_offset() * flat.itemsize if on_cpu.numel() else 0
         if tensor.device.type != "cpu":
             form["device"] = str(tensor.device)
-            self.moved.append((here, tensor))
+            self.moved.append((on_cpu, tensor))
         if tensor.requires_grad:
             form["requires_grad"] = True
             grad = tensor.grad if tensor.is_leaf else None
@@ -349,9 +349,9 @@ class Decoder:
         stride = [_whole(step) for step in coded["stride"]]
         tensor = self._flat[key].as_strided(array.shape, stride, coded["offset"] // size)
         if "device" in coded and tk.cuda.is_available():
-            there = tensor.to(tk.device(coded["device"]))
-            self.moved.append((tensor, there))
-            tensor = there
+            on_device = tensor.to(tk.device(coded["device"]))
+            self.moved.append((tensor, on_device))
+            tensor = on_device
         if coded.get("requires_grad") is True:
             tensor = tensor.detach().requires_grad_(True)
             if "grad" in coded:

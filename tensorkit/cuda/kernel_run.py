@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from typing import Any, NamedTuple, NoReturn
 
 from tensorkit.base import storage_of
-from tensorkit.cuda.kernel_source import Source
+from tensorkit.cuda.kernel_source import Source, as_single
 from tensorkit.errors import KernelError
 from tensorkit.overrides import replaced
 from tensorkit.thread_state import state
@@ -109,7 +109,8 @@ class Memory:
 
 def run(source: Source, blocks: Pair, threads: Pair, given: dict[str, Any], seed: int) -> "Log":
     """Run all blocks with these arguments, and give what they did."""
-    log, order, given = Log(source, blocks, threads), random.Random(seed), dict(given)
+    log, order = Log(source, blocks, threads), random.Random(seed)
+    given = {name: as_single(value) for name, value in given.items()}
     starts = dict[int, int]()  # addresses are as if the storages lay far from one another
     for name in source.arrays:
         x = given[name]
@@ -211,10 +212,10 @@ class Log:
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
-        self._check_races({at: [*them.values()] for at, them in self._touched.items()}, "block")
+        self._check_races({at: [*kinds.values()] for at, kinds in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each argument that is read is read once, each that is written once
-        whole = [each for them in self._touched.values() for each in them.values()]
+        whole = [each for kinds in self._touched.values() for each in kinds.values()]
         read = {each.memory for each in whole if each.kind != STORE}
         wrote = {each.memory for each in whole if each.kind != LOAD}
         pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *wrote))

@@ -3,7 +3,8 @@
 A kernel is written once. ``Source`` makes of it what cupyx.jit.rawkernel compiles (docs.cupy.dev,
 Custom kernels, JIT kernel definition), and refuses what cupyx.jit or the simulated device does not
 understand, with the line and what to write instead. The simulated device runs the text as it is,
-but for the barriers: there CUDA's words ask the thread that runs.
+but for the barriers and for what Python computes otherwise than the compiled text: there CUDA's
+words ask the thread that runs, and floats are float32.
 """
 
 import ast
@@ -29,7 +30,7 @@ _NUMBERS = int, float, bool
 _UNDERSTOOD = """
     Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
     Call Subscript Attribute Constant Load Store Add Sub Mult Div FloorDiv Mod Pow LShift RShift
-    BitOr BitAnd BitXor USub Not Invert And Or Eq NotEq Lt LtE Gt GtE
+    BitOr BitAnd BitXor USub Not And Or Eq NotEq Lt LtE Gt GtE
 """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
@@ -41,6 +42,7 @@ _INSTEAD = {  # what learners write, and what to write instead
     "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
     "AnnAssign": ("a kernel has no annotations", "total = 0.0"),
+    "Invert": ("`~` of a truth value is another number on a GPU", "not found, or -i - 1"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
 }
 
@@ -140,14 +142,26 @@ class Source(ast.NodeTransformer):
     def _for_simulated(self, tree: Any) -> Any:
         """The function, a generator: a barrier is a yield, a shared array is asked for by name."""
         for node in ast.walk(tree):
-            if isinstance(node, ast.Expr) and self.calls(node.value, syncthreads):
-                node.value = ast.Yield(ast.Constant(node.lineno))
-            elif isinstance(node, ast.Assign) and self.calls(node.value, shared):
-                node.value.args = [ast.Constant(ast.unparse(node.targets[0]))]  # type: ignore[attr-defined]
+            match node:
+                case ast.Expr(call) if self.calls(call, syncthreads):
+                    node.value = ast.Yield(ast.Constant(node.lineno))
+                case ast.Assign([target], ast.Call() as call) if self.calls(call, shared):
+                    call.args = [ast.Constant(ast.unparse(target))]
+                case ast.Assign() | ast.AugAssign():
+                    node.value = _on_gpu("number", node.value)
+                case ast.BinOp():
+                    node.left, node.right = (_on_gpu("number", x) for x in (node.left, node.right))
+                case ast.BoolOp():
+                    node.values = [_on_gpu("bool", each) for each in node.values]
+                case ast.Call(func) if self.value(func) in _FUNCTIONS:
+                    node.func = _on_gpu(self.value(func).__name__)
         tree.body.append(ast.Expr(ast.Yield(ast.Constant(0))))
-        module, namespace = ast.fix_missing_locations(ast.Module([tree], [])), dict(self.known)
+        module = ast.fix_missing_locations(ast.Module([tree], []))
+        namespace = {name: as_single(value) for name, value in self.known.items()} | _ON_GPU
         exec(compile(module, self.file, "exec"), namespace)
-        return namespace[self.name]
+        code = (thread := namespace[self.name]).__code__
+        thread.__code__ = code.replace(co_consts=tuple(map(as_single, code.co_consts)))
+        return thread
 
     # What cupyx.jit compiles: there threadIdx has no sign, and shared arrays have one dimension
 
@@ -168,6 +182,8 @@ class Source(ast.NodeTransformer):
                 self.gap = self.gap or self.line
             case ast.Constant(value=value) if type(value) not in _NUMBERS:
                 self.refuse("a kernel computes with numbers, not texts", "0.0, or math.inf")
+            case ast.Constant(value=float()):  # one that cupyx.jit makes no whole number of
+                return ast.Call(_expression("numpy.float32"), [node], [])
             case ast.Expr(ast.Call(_, [], []) as call) if self.calls(call, syncthreads):
                 return ast.Expr(_expression("jit.syncthreads()"))
             case ast.Attribute(of, "x" | "y" as axis) if (word := self.value(of)) in POSITIONS:
@@ -192,13 +208,13 @@ class Source(ast.NodeTransformer):
     def _shared(self, node: Any, target: Any, call: Any) -> Any:
         """The line that makes a shared array, whose sizes are constants."""
         try:
-            name, (sizes, dtype) = target.id, call.args
+            [name], (sizes, dtype) = {target.id} - self.shared.keys(), call.args
             shape = [eval(ast.unparse(self.visit(each)), {}) for each in _parts(sizes)]
             array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
         except (AttributeError, NameError, TypeError, ValueError):
             array = None
         if array is None or array.ndim > 2 or node not in self.body or call.keywords:
-            self.refuse("shared() has constant sizes, a dtype, and no if or loop", _SHARED)
+            self.refuse("shared() has a new name, constant sizes, a dtype, no if or loop", _SHARED)
         self.shared[name], self.n_dims[name] = array, array.ndim
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")
@@ -252,9 +268,48 @@ class Source(ast.NodeTransformer):
         if function not in _FUNCTIONS or node.keywords:
             repair = "while i < n:" if name == self.name else _CALLS.get(function, _KNOWN)
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
-        of_cupy = "cupy." if function in (abs, *_MATH) else ""
-        found = _expression(of_cupy + function.__name__)
+        of_cupy = {float: "numpy.float32", max: "max", min: "min", int: "int"}
+        found = _expression(of_cupy.get(function, f"cupy.{function.__name__}"))
         return ast.Call(found, [self.visit(each) for each in args], [])
+
+
+# What the simulated device computes otherwise than Python, as a GPU does
+
+
+def as_single(value: Any) -> Any:
+    """A float of Python's as float32; other values as they are."""
+    return np.float32(value) if type(value) is float else value
+
+
+def _number(value: Any) -> Any:
+    """The value of an expression: a comparison is a truth value, and integers have 64 bits."""
+    if type(value) is int and value.bit_length() > 63:
+        raise OverflowError(f"{value} is outside of int64, and a GPU loses its first digits")
+    return np.bool_(value) if type(value) is bool else value
+
+
+def _or_nan(choose: Any) -> Any:
+    return lambda *values: next((x for x in values if x != x), choose(*values))
+
+
+def _single(function: Any) -> Any:
+    return lambda x: np.float32(function(float(x)))
+
+
+def _on_gpu(name: str, *arguments: Any) -> Any:
+    """A name of ``_ON_GPU``, which no text can have; with arguments a call."""
+    found = ast.Name(f"gpu {name}", ast.Load())
+    return ast.Call(found, [*arguments], []) if arguments else found
+
+
+_ON_GPU = {f"gpu {each.__name__}": each for each in (int, abs)} | {
+    **{f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH},
+    "gpu max": _or_nan(max),
+    "gpu min": _or_nan(min),
+    "gpu float": np.float32,
+    "gpu number": _number,
+    "gpu bool": np.bool_,
+}
 
 
 def _parts(index: Any) -> Any:

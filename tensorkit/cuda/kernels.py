@@ -119,6 +119,8 @@ class Kernel:
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         for parameter, value in given.items():
             _check(source, parameter, value, backend)
+        for parameter in source.written - source.shared.keys():  # also if the launch is refused
+            bump_version(given[parameter], name)
         log: Any = None
         if backend.is_simulated:
             log = without_warnings(run, source, blocks, threads, given, initial_seed())
@@ -127,8 +129,6 @@ class Kernel:
             values = {x: _NUMBERS[type(given[x])](given[x]) for x in wanted if x in source.plain}
             values |= {x: given[x]._array for x in source.arrays}
             self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
-        for parameter in source.written - source.shared.keys():
-            bump_version(given[parameter], name)
         user = call_stack.of_user(caller)
         at = user.f_code.co_filename, user.f_lineno
         launch = Launch(self, blocks, threads, args, at, log and log.counts, log and log.least, log)
@@ -162,7 +162,8 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.plain:
-            _refuse(TypeError, f"{name} is a number here, not {kind}", f"{parameter}.item()")
+            repair = f"{parameter}.item(), or {parameter}[i] for an element inside of the kernel"
+            _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
         return
     if not isinstance(value, TensorBase):
         _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
@@ -172,8 +173,11 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
     if (n_dims := source.n_dims[parameter]) != value._array.ndim:
-        what = f"{name} is indexed in {n_dims} dimensions, and it has {value._array.ndim}"
-        _refuse(TypeError, what, f"{parameter}.reshape(-1)" if n_dims == 1 else "x[i, j]")
+        dimensions = "dimension" if n_dims == 1 else "dimensions"
+        what = f"{name} is indexed in {n_dims} {dimensions}, and it has {value._array.ndim}"
+        index = {1: f"{parameter}[i]", 2: f"{parameter}[i, j]"}.get(value._array.ndim)
+        flat = f"{parameter}.reshape(-1)"
+        _refuse(TypeError, what, flat if n_dims == 1 or index is None else index)
     if parameter in source.written and check_write(value):
         what = f"{name} requires grad, and autograd does not see what a kernel writes"
         _refuse(TypeError, what, f"{parameter}.detach()")

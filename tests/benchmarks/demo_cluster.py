@@ -48,9 +48,9 @@ def cluster(workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes
         stack.enter_context(program("scheduler", *where, "--port", "0", f"--scheduler-file={file}"))
         while not file.exists():
             time.sleep(0.1)
-        its = ("worker", f"--scheduler-file={file}", *where[:2], "--no-dashboard", "--nthreads=1")
-        its += (f"--local-directory={folder}",)
-        yield str(file), [stack.enter_context(program(*its)) for _ in range(workers)]
+        flags = ("worker", f"--scheduler-file={file}", *where[:2], "--no-dashboard", "--nthreads=1")
+        flags += (f"--local-directory={folder}",)
+        yield str(file), [stack.enter_context(program(*flags)) for _ in range(workers)]
 
 
 def children(pid: int) -> list[int]:

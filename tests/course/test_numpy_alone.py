@@ -40,10 +40,10 @@ def test_every_check_gives_full_points_to_the_reference(tmp_path: Path) -> None:
     program = """\
 from course.notebook.check import judge
 from course.notebook.exercise import load
-for it in load().values():
-    report = judge(it, it.reference)
+for exercise in load().values():
+    report = judge(exercise, exercise.reference)
     report._repr_mimebundle_()
-    assert report.score == it.points, (it.id, report.message)
+    assert report.score == exercise.points, (exercise.id, report.message)
 print(len(load()))
 """
     done = _run(program, tmp_path)

@@ -101,8 +101,8 @@ def test_every_module_of_the_learners_half_can_be_imported(
     )
     code = f"""
         import pkgutil, tensorkit, {", ".join(modules)}
-        for it in pkgutil.walk_packages(tensorkit.__path__, "tensorkit."):
-            __import__(it.name)
+        for module in pkgutil.walk_packages(tensorkit.__path__, "tensorkit."):
+            __import__(module.name)
         print("imported")
     """
     assert _without_posix(code, tmp_path) == "imported\n"
@@ -115,8 +115,8 @@ def test_the_doctor_reads_a_notebook(course: Path) -> None:
         root = Path.cwd()
         copies.make_copies(root)
         folder = root / "work" / "01_tensors"
-        for it in doctor.examine(folder, doctor.source_for(root, "01_tensors")):
-            print(it)
+        for finding in doctor.examine(folder, doctor.source_for(root, "01_tensors")):
+            print(finding)
         (folder / "01_tensors.ipynb").rename(folder / "mine.ipynb")
         print(*doctor.examine(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
         (folder / "mine.ipynb").unlink()

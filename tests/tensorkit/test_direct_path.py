@@ -60,3 +60,23 @@ def test_what_a_check_refuses_is_refused_on_the_direct_path_too(definition):
         finally:
             direct_path.reopen()
         assert direct == layers, (args, options)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options"),
+    [
+        *[(name, (0,), {"keepdim": 1}) for name in ("sum", "mean", "amax", "amin", "std", "prod")],
+        *[(name, (0,), {"keepdim": 1}) for name in ("max", "min", "argmax", "argmin", "all")],
+        ("topk", (1,), {"sorted": 1}),
+        ("topk", (True,), {}),
+        ("topk", (), {"k": True}),
+        ("sort", (), {"descending": None}),
+        ("isclose", (tk.ones(2, 2),), {"equal_nan": 1}),
+        ("cumsum", (None,), {}),
+        ("cumsum", (), {"dim": None}),
+        ("tril", (), {"diagonal": True}),
+    ],
+)
+def test_an_option_of_another_class_is_refused_as_in_pytorch(name, args, options):
+    with pytest.raises(TypeError, match=r"must be an? (bool|int)"):
+        getattr(tk.ones(2, 2), name)(*args, **options)

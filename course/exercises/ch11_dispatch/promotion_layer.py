@@ -49,6 +49,11 @@ def _dimensions_first(x: tk.Tensor, y: tk.Tensor) -> Any:
     return _in(max((x, y), key=rank).dtype, x, y)
 
 
+def _one_element_as_a_number(x: tk.Tensor, y: tk.Tensor) -> Any:
+    rank = lambda t: (_kind(t), t.numel() > 1, t.dtype.itemsize)  # noqa: E731
+    return _in(max((x, y), key=rank).dtype, x, y)
+
+
 def _only_the_dtype(x: tk.Tensor, y: tk.Tensor) -> Any:
     return promoted(x, y)[0].dtype
 
@@ -120,6 +125,11 @@ class PromotionLayer(Exercise):
             "You ask for dimensions before the kind. Whole numbers and a single 0.5 must become "
             "floating point, or the half is lost.",
         ),
+        "one element as a number": (
+            _one_element_as_a_number,
+            "A tensor of shape (1,) has a dimension, although it has one element. Ask "
+            "`t.ndim > 0`, not for the number of elements.",
+        ),
         "only the dtype": (_only_the_dtype, "You return the dtype. Return both tensors in it."),
         "only the first": (
             _only_the_first,
@@ -143,6 +153,8 @@ class PromotionLayer(Exercise):
         yield case(some(tk.int64), some(tk.int32), label="two sizes of whole numbers (int)")
         matrix = some(tk.float32, 4).reshape(2, 2)
         yield case(matrix, some(tk.float64, 2), label="a float32 matrix and a float64 vector")
+        yield case(some(tk.float32), some(tk.float64, 1), label="a float64 vector of one element")
+        yield case(some(tk.int64, 1), some(tk.int32), label="an int64 vector of one element (int)")
         yield case(some(tk.float32), one(tk.float64), label="float32 and one float64 number (0-d)")
         yield case(one(tk.int64), some(tk.int32), label="one int64 number and int32 (0-d)")
         yield case(some(tk.bool), one(tk.int64), label="bool and one whole number (0-d)")

@@ -101,6 +101,9 @@ class WhichLayers(Prediction):
         ),
     }
 
+    def how_to_look(self, expression: str) -> str:
+        return f"`explain.dispatch(lambda: {expression})` shows the layers of this call."
+
     def evaluate(self, expression: str) -> Any:
         with tk.device("cpu"), some_cuda():
             names = {

@@ -103,7 +103,7 @@ class OwnRelu(Exercise):
         Rule(
             "a function that launches a kernel",
             "Compute the elements in a kernel of your own, and launch it: "
-            "`clamped[blocks, threads](...)`.",
+            "`name[blocks, threads](...)`.",
             needs=(LAUNCH,),
             refuses=("clamp", "clamp_", "clamp_min", "clip", "relu", "relu_", "maximum", "where"),
         ),

@@ -14,6 +14,8 @@ _THREE_STEPS = (
     "between. `cuda.atomic_add(out, 0, x[i])` is a single step."
 )
 
+_NOT_ONE_PLACE = "Each thread adds to a place of its own. The sum belongs in `out[0]`."
+
 
 @cuda.kernel
 def total(x, out, n):
@@ -57,6 +59,12 @@ def _adds_one_place_each(x, out, n):
     i = cuda.grid(1)
     if i < n:
         cuda.atomic_add(out, cuda.threadIdx.x, x[i])
+
+
+def _adds_one_element_each(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic_add(out, i, x[i])
 
 
 @exercise("racing-sum", answer=total, stub=_races, points=2, difficulty=3, minutes=4)
@@ -104,10 +112,8 @@ class RacingSum(KernelExercise):
             _adds_its_number,
             "You add the number of the thread. Add its element: `x[i]`.",
         ),
-        "not one place": (
-            _adds_one_place_each,
-            "Each thread adds to a place of its own. The sum belongs in `out[0]`.",
-        ),
+        "not one place": (_adds_one_place_each, _NOT_ONE_PLACE),
+        "an element for each": (_adds_one_element_each, _NOT_ONE_PLACE),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

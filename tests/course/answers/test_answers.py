@@ -76,3 +76,14 @@ def test_four_of_five_wrong_answers_are_named(chapters):
     written = [one for one in wrong if load()[one.exercise].kind != "predict"]
     assert len(written) > 60
     assert sum(one.told != "-" for one in written) >= 0.8 * len(written)
+
+
+def test_a_second_barrier_is_advised_although_there_is_a_first():
+    body = """    s = cuda.shared(4, tk.float32)
+    t = cuda.threadIdx.x
+    s[t] = x[0, t]
+    out[0, t] = s[3 - t]
+    cuda.syncthreads()"""
+    source = f"@cuda.kernel\ndef softmax(x, out, columns):\n{body}"
+    row = report_on(Typed("softmax-rows", False, "", "", source)).rows[0]
+    assert "cuda.syncthreads() between line" in row.tip

@@ -265,7 +265,7 @@ def test_checks_answer_without_the_authors_modules(
 ) -> None:
     code = (
         "from course.notebook.check import judge; from course.notebook.exercise import load\n"
-        "print(sum(judge(it, it.reference).score for it in load('01_tensors').values()))"
+        "print(sum(judge(each, each.reference).score for each in load('01_tensors').values()))"
     )
     done = _python("-c", code, environment=installed, folder=unpacked)
     assert done.returncode == 0, done.stderr

@@ -91,7 +91,8 @@ def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: P
 def test_in_a_chapter_with_a_folder_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
     for file in ("solutions/12_kernels.py", "tests/course/exercises/test_ch12_kernels.py"):
         shutil.copy(ROOT / file, checkout / file)
-    new.new_exercise(checkout, "last-kernel", "12_kernels")
+    written = new.new_exercise(checkout, "last-kernel", "12_kernels")
+    assert written[0].name == "__init__.py"
     found = "from course.notebook.exercise import load; print(list(load('12_kernels'))[-1])"
     ran = subprocess.run(
         [sys.executable, "-c", found], cwd=checkout, capture_output=True, text=True, check=False
@@ -125,6 +126,27 @@ def test_an_id_that_is_none_or_taken_is_refused(checkout: Path, id: str, sentenc
 def test_a_name_that_is_none_or_taken_is_refused(checkout: Path, name: str, sentence: str) -> None:
     with pytest.raises(CourseError, match=sentence):
         new.new_chapter(checkout, name)
+
+
+def test_a_new_chapter_that_was_formatted_takes_its_first_exercise(checkout: Path) -> None:
+    ruff = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
+    _, module, tests = new.new_chapter(checkout, CHAPTER)
+    for program in (("check", "--fix"), ("format",)):
+        subprocess.run([*ruff, *program, "--quiet", module, tests], check=True)
+    done = course(checkout, "new", "exercise", "first-shape", "--chapter", CHAPTER)
+    assert done.returncode == 0, done.stderr
+    assert tests.read_text("utf-8").count('("first-shape", first_shape_') == 2
+    load = [sys.executable, "-c", f"import course.exercises.ch{CHAPTER}"]
+    subprocess.run(load, cwd=checkout, check=True)
+
+
+def test_an_exercise_that_is_refused_leaves_every_file_as_it_was(checkout: Path) -> None:
+    module = checkout / "course" / "exercises" / "ch00_start.py"
+    before = module.read_text("utf-8")
+    (checkout / "tests/course/exercises/test_ch00_start.py").write_text("RIGHT = ()\n", "utf-8")
+    with pytest.raises(CourseError, match="has no list of other right answers"):
+        new.new_exercise(checkout, "first-shape", "00_start")
+    assert module.read_text("utf-8") == before
 
 
 def test_no_file_is_overwritten(checkout: Path) -> None:

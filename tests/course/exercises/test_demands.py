@@ -6,12 +6,12 @@ import textwrap
 
 import numpy as np
 import pytest
+from broken_kernels import KERNELS
 
 import tensorkit as tk
 from course.authoring.audit import _as_in_a_notebook
 from course.notebook.check import judge
 from course.notebook.exercise import Exercise, load
-from course.notebook.rules import GRADIENT_IN_LOOP, LOOP, Rule
 
 BROKEN = [
     (
@@ -244,7 +244,7 @@ BROKEN = [
 
             x = x.clone().requires_grad_()
             (gradient,) = tk.autograd.grad(f(x), x, create_graph=True)
-            rows = [tk.autograd.grad(it, x, retain_graph=True)[0] for it in gradient]
+            rows = [tk.autograd.grad(entry, x, retain_graph=True)[0] for entry in gradient]
             return tk.stack(rows) @ v
         """,
     ),
@@ -306,7 +306,7 @@ BROKEN = [
             if isinstance(batch, tk.Tensor):
                 return batch.to(device)
             if isinstance(batch, tuple):
-                return tuple(to_device(it, device) for it in batch)
+                return tuple(to_device(part, device) for part in batch)
             if isinstance(batch, (dict, list)):
                 for key in batch if isinstance(batch, dict) else range(len(batch)):
                     batch[key] = to_device(batch[key], device)
@@ -470,176 +470,7 @@ BROKEN = [
             return x, 2 if names[-1] == "sum" else 1
         """,
     ),
-    (
-        "one-thread-each",
-        "Each thread fills one element of `out`",
-        """
-        @cuda.kernel
-        def axpy(a, x, y, out, n):
-            if cuda.grid(1) == 0:
-                for i in range(n):
-                    out[i] = a * x[i] + y[i]
-        """,
-    ),
-    (
-        "grid-stride",
-        "the one that lies as many further as there are threads in the whole launch",
-        """
-        @cuda.kernel
-        def squares(x, out, n):
-            n_threads = cuda.gridDim.x * cuda.blockDim.x
-            size = (n + n_threads - 1) // n_threads
-            first = cuda.grid(1) * size
-            for i in range(first, min(first + size, n)):
-                out[i] = x[i] * x[i]
-        """,
-    ),
-    (
-        "grid-stride",
-        "each thread takes its first element",
-        """
-        @cuda.kernel
-        def squares(x, out, n):
-            if cuda.grid(1) == 0:
-                for i in range(n):
-                    out[i] = x[i] * x[i]
-        """,
-    ),
-    (
-        "add-bias",
-        "one thread for each element of the matrix",
-        """
-        @cuda.kernel
-        def add_bias(x, bias, out, rows, columns):
-            column, row = cuda.grid(2)
-            if row == 0 and column == 0:
-                for i in range(rows):
-                    for j in range(columns):
-                        out[i, j] = x[i, j] + bias[j]
-        """,
-    ),
-    (
-        "tree-sum",
-        "in three rounds",
-        """
-        @cuda.kernel
-        def block_sums(x, out, n):
-            if cuda.threadIdx.x == 0:
-                first = cuda.blockIdx.x * cuda.blockDim.x
-                total = 0.0
-                for i in range(first, min(first + 8, n)):
-                    total += x[i]
-                out[cuda.blockIdx.x] = total
-        """,
-    ),
-    (
-        "tiled-matmul",
-        "each number is read from global memory once for 4 threads",
-        """
-        @cuda.kernel
-        def matmul(a, b, out, n):
-            left = cuda.shared((4, 4), tk.float32)
-            tx = cuda.threadIdx.x
-            ty = cuda.threadIdx.y
-            column, row = cuda.grid(2)
-            value = 0.0
-            for tile in range(n // 4):
-                left[ty, tx] = a[row, 4 * tile + tx]
-                cuda.syncthreads()
-                for k in range(4):
-                    value += left[ty, k] * b[4 * tile + k, column]
-                cuda.syncthreads()
-            out[row, column] = value
-        """,
-    ),
-    (
-        "softmax-rows",
-        "its 4 threads share the columns",
-        """
-        @cuda.kernel
-        def softmax(x, out, columns):
-            row = cuda.blockIdx.x
-            if cuda.threadIdx.x == 0:
-                top = x[row, 0]
-                for j in range(columns):
-                    top = max(top, x[row, j])
-                whole = 0.0
-                for j in range(columns):
-                    whole += math.exp(x[row, j] - top)
-                for j in range(columns):
-                    out[row, j] = math.exp(x[row, j] - top) / whole
-        """,
-    ),
-    (
-        "softmax-rows",
-        "thread `t` takes `t`, `t + 4`, `t + 8`",
-        """
-        @cuda.kernel
-        def softmax(x, out, columns):
-            row = cuda.blockIdx.x
-            size = (columns + 3) // 4
-            first = cuda.threadIdx.x * size
-            largest = x[row, 0]
-            for j in range(columns):
-                largest = max(largest, x[row, j])
-            whole = 0.0
-            for j in range(columns):
-                whole += math.exp(x[row, j] - largest)
-            for j in range(first, min(columns, first + size)):
-                out[row, j] = math.exp(x[row, j] - largest) / whole
-        """,
-    ),
-    (
-        "exclusive-scan",
-        "16 threads do it in four rounds",
-        """
-        @cuda.kernel
-        def exclusive_scan(x, out, n):
-            t = cuda.threadIdx.x
-            if t < n:
-                total = 0.0
-                for j in range(t):
-                    total += x[j]
-                out[t] = total
-        """,
-    ),
-    (
-        "exclusive-scan",
-        "the reads of `x`, at most two for each element",
-        """
-        @cuda.kernel
-        def exclusive_scan(x, out, n):
-            t = cuda.threadIdx.x
-            total = 0.0
-            for j in range(min(t, n)):
-                total += x[j]
-            for _ in range(4):
-                cuda.syncthreads()
-            if t < n:
-                out[t] = total
-        """,
-    ),
-    (
-        "own-relu",
-        "a function that launches a kernel",
-        """
-        def my_relu(x):
-            @cuda.kernel
-            def nothing(x, n):
-                i = cuda.grid(1)
-
-            nothing[1, 1](x.reshape(-1), x.numel())
-            return x.clamp(min=0)
-        """,
-    ),
-    (
-        "own-relu",
-        "a function that launches a kernel",
-        """
-        def my_relu(x):
-            return x.clamp(min=0)
-        """,
-    ),
+    *KERNELS,
 ]
 EXERCISES = load()
 
@@ -747,49 +578,3 @@ def test_what_breaks_a_rule_earns_nothing_and_is_said_first():
     assert (report.earned, report.status) == (0, "failed")
     assert report.rows[0].label == "“here write the loop”"
     assert report.rows[0].tip.startswith("Go through the matrices in a loop")
-
-
-def test_nothing_is_said_to_be_missing_that_another_function_may_do():
-    rule = Rule("in pieces", "Use a loop.", needs=(LOOP,))
-    assert rule.is_broken_by("def f(x):\n    return x.sum()")
-    assert not rule.is_broken_by("def f(x):\n    return summed_in_pieces(x)")
-    assert not rule.is_broken_by("def f(x):\n    return sum(it for it in x)")
-    assert not rule.is_broken_by("def f(x:")
-
-
-def test_a_walk_back_in_a_function_that_a_loop_calls_is_in_the_loop():
-    rule = Rule("in pieces", "A backward for each.", needs=(GRADIENT_IN_LOOP,))
-    inner = "    def piece(p):\n        p.sum().backward()\n"
-    assert not rule.is_broken_by(f"def f(x):\n{inner}    for p in x:\n        piece(p)")
-    assert rule.is_broken_by(f"def f(x):\n{inner}    piece(sum(p for p in x))")
-
-
-@pytest.mark.parametrize(
-    ("source", "has_one_round"),
-    [
-        ("range(1)", True),
-        ("[x]", True),
-        ("range(0, len(x), len(x))", True),
-        ("x", False),
-        ("[*x]", False),
-        ("range(0, len(x), 2)", False),
-    ],
-)
-def test_a_loop_of_one_round_does_nothing_in_pieces(source, has_one_round):
-    rule = Rule("in pieces", "Use a loop.", needs=(LOOP,))
-    assert rule.is_broken_by(f"def f(x):\n    for p in {source}:\n        p.sum()") == has_one_round
-    assert rule.is_broken_by(f"def f(x):\n    return [p.sum() for p in {source}]") == has_one_round
-
-
-def test_a_loop_without_a_gradient_makes_no_hessian():
-    rule = Rule("without the Hessian", "No rows.", refuses=(GRADIENT_IN_LOOP,))
-    assert rule.is_broken_by("def f(x):\n    return [tk.autograd.grad(y, x) for y in x]")
-    assert not rule.is_broken_by(
-        "def f(x):\n    return sum(a * a for a in tk.autograd.grad(x, x)[0])"
-    )
-
-
-def test_a_rule_looks_at_code_and_not_at_words():
-    rule = Rule("never through `.data`", "Write into the tensor.", refuses=(".data",))
-    assert rule.is_broken_by("def f(x):\n    x.data += 1")
-    assert not rule.is_broken_by('def f(x):\n    """Not x.data."""\n    data = 1  # x.data')

@@ -195,8 +195,8 @@ def test_every_chart_has_a_text_alternative(tmp_path: Path) -> None:
 def test_the_page_stays_short(tmp_path: Path, count: int) -> None:
     lines = "".join(f"    x = x * {n} + tk.ones({n}) - x.sum() / x.numel()\n" for n in range(9))
     answers = (f"def f(x):\n{lines}    return x", "pass", "", "x = 2")
-    its = [result(f"l{n}", n % 5, got=f"wrong {n}", answer=answers[n % 4]) for n in range(count)]
-    page = written(tmp_path, *its)
+    found = [result(f"l{n}", n % 5, got=f"wrong {n}", answer=answers[n % 4]) for n in range(count)]
+    page = written(tmp_path, *found)
     assert len(re.sub('data:[^"]*', "", page)) < 30_000
     assert len(page) < 200_000
     assert len(rows(tmp_path, "learners.csv")) == count

@@ -145,6 +145,15 @@ def test_an_answer_that_grading_does_not_find_is_named(
     assert f"belongs into the cell {ID}. Move it there" in wrong[0]
 
 
+def test_two_answers_in_each_others_cells_are_named(klass: Class, tmp_path: Path) -> None:
+    # a perfect learner had 10 of 20 points, and nobody was told why
+    notebook = klass.honest()
+    one, other = cell_of(notebook, ID), cell_of(notebook, "private-copy")
+    one["source"], other["source"] = other["source"], one["source"]
+    wrong = [each for each in said(tmp_path, notebook) if each.startswith("wrong")]
+    assert len(wrong) == 2
+
+
 def test_an_answer_of_another_name_is_named(klass: Class, tmp_path: Path) -> None:
     # its check finds nothing: no points, and the doctor said that nothing was wrong
     notebook = klass.honest()

@@ -191,6 +191,18 @@ def test_definitions_with_other_points_than_the_gradebook_are_not_exported(
     assert not (graded.root / "grades.csv").exists()
 
 
+def test_points_by_hand_above_a_maximum_that_was_lowered_are_not_exported(
+    write: Write, graded: School
+) -> None:
+    with graded.gradebook() as book:
+        grades = book.find_submission(CHAPTER, "bob").notebooks[0].grades
+        next(grade for grade in grades if grade.name == "check-pixels").manual_score = 16.0
+        book.db.commit()
+    with pytest.raises(CourseError, match=r"'bob' has more points by hand in check-pixels"):
+        write("csv")
+    assert not (graded.root / "grades.csv").exists()
+
+
 def test_definitions_that_are_not_installed_are_not_exported(write: Write, graded: School) -> None:
     file = graded.root / "course" / "exercises" / "ch01_tensors.py"
     file.parent.mkdir()

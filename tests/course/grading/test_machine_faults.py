@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -115,7 +116,36 @@ def test_less_memory_than_a_worker_needs_is_said_by_both(school: School, half: b
     assert school.scores() == {}
 
 
+@pytest.mark.parametrize("profile", profiles.SAFE)
+def test_a_grader_whose_new_files_are_private_has_a_sandbox(profile: str) -> None:
+    if (reason := profiles.why_not(profile)) is not None:
+        pytest.skip(reason)
+    before = os.umask(0o077)
+    try:
+        with Warm(profile, LIMITS, number=6) as warm:
+            warm.fork().end()
+    finally:
+        os.umask(before)
+
+
 @pytest.mark.rest
+def test_an_account_that_may_start_no_more_threads_is_a_fault_of_the_machine() -> None:
+    sandbox = profiles.Sandbox(profiles.UNSAFE, (), (), "", os.getuid(), LIMITS)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            if os.getuid() == 0:  # who has no such limit
+                os.setuid(65534)
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+            profiles.hello(sandbox)
+        except RuntimeError as problem:
+            status = 0 if "thread" in str(problem) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_doctor_tries_the_same(school: School) -> None:
     done = _course(school, ("RLIMIT_NOFILE", 100), *DOCTOR)
     assert "it does not start" in done.stdout

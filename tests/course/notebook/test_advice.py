@@ -215,6 +215,12 @@ def test_a_prediction_of_another_kind_is_told_how_to_write_it(predicted, said):
     assert said in judge(load()["sample-dtype"], predictions).rows[0].tip
 
 
+def test_a_prediction_of_layers_is_told_how_to_see_them():
+    exercise = load()["which-layers"]
+    tip = judge(exercise, dict.fromkeys(exercise.questions, "cpu")).rows[1].tip
+    assert "`explain.dispatch(lambda: a * b)` shows the layers" in tip
+
+
 def test_the_right_number_as_a_float_is_told_to_be_a_whole_number():
     exercise = load()["what-is-remembered"]
     predictions = {asked: right + 0.0 for asked, right in exercise.right.items()}

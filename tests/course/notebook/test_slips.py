@@ -155,10 +155,17 @@ def test_a_slip_is_named(id, body, name, words):
         "class F:\n    def set(self, x):\n        x = self.x = x\n        return x",
         "@cuda.kernel\ndef f(x, out):\n    out[0] = 0\n    out[0] += x[0]",
         "def f(x):\n    y = x.clone()\n    y += 1\n    return y",
+        "def f(t):\n    kind = t.dtype.is_floating_point\n    return kind, t.ndim > 0",
     ],
 )
 def test_what_looks_like_a_slip_and_is_none(source):
     assert first_slip(source, Outcome(), Outcome()) is None
+
+
+def test_a_sum_in_the_wrong_place_is_not_repaired_by_writing():
+    source = "@cuda.kernel\ndef f(x, out):\n    i = cuda.grid(1)\n    out[i] += x[i]"
+    mine, right = Outcome(value=tk.tensor([1.0, 2.0])), Outcome(value=tk.tensor([3.0, 0.0]))
+    assert first_slip(source, mine, right) is None
 
 
 ON_A_MASK = ValueError("Boolean value of Tensor with more than one value is ambiguous")

@@ -1,0 +1,174 @@
+"""Kernels that ignore a demand of their statement: the exercise, the words, the answer."""
+
+KERNELS = [
+    (
+        "one-thread-each",
+        "Each thread fills one element of `out`",
+        """
+        @cuda.kernel
+        def axpy(a, x, y, out, n):
+            if cuda.grid(1) == 0:
+                for i in range(n):
+                    out[i] = a * x[i] + y[i]
+        """,
+    ),
+    (
+        "grid-stride",
+        "the one that lies as many further as there are threads in the whole launch",
+        """
+        @cuda.kernel
+        def squares(x, out, n):
+            n_threads = cuda.gridDim.x * cuda.blockDim.x
+            size = (n + n_threads - 1) // n_threads
+            first = cuda.grid(1) * size
+            for i in range(first, min(first + size, n)):
+                out[i] = x[i] * x[i]
+        """,
+    ),
+    (
+        "grid-stride",
+        "each thread takes its first element",
+        """
+        @cuda.kernel
+        def squares(x, out, n):
+            if cuda.grid(1) == 0:
+                for i in range(n):
+                    out[i] = x[i] * x[i]
+        """,
+    ),
+    (
+        "add-bias",
+        "one thread for each element of the matrix",
+        """
+        @cuda.kernel
+        def add_bias(x, bias, out, rows, columns):
+            column, row = cuda.grid(2)
+            if row == 0 and column == 0:
+                for i in range(rows):
+                    for j in range(columns):
+                        out[i, j] = x[i, j] + bias[j]
+        """,
+    ),
+    (
+        "tree-sum",
+        "in three rounds",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            if cuda.threadIdx.x == 0:
+                first = cuda.blockIdx.x * cuda.blockDim.x
+                total = 0.0
+                for i in range(first, min(first + 8, n)):
+                    total += x[i]
+                out[cuda.blockIdx.x] = total
+        """,
+    ),
+    (
+        "tiled-matmul",
+        "each number is read from global memory once for 4 threads",
+        """
+        @cuda.kernel
+        def matmul(a, b, out, n):
+            left = cuda.shared((4, 4), tk.float32)
+            tx = cuda.threadIdx.x
+            ty = cuda.threadIdx.y
+            column, row = cuda.grid(2)
+            value = 0.0
+            for tile in range(n // 4):
+                left[ty, tx] = a[row, 4 * tile + tx]
+                cuda.syncthreads()
+                for k in range(4):
+                    value += left[ty, k] * b[4 * tile + k, column]
+                cuda.syncthreads()
+            out[row, column] = value
+        """,
+    ),
+    (
+        "softmax-rows",
+        "its 4 threads share the columns",
+        """
+        @cuda.kernel
+        def softmax(x, out, columns):
+            row = cuda.blockIdx.x
+            if cuda.threadIdx.x == 0:
+                top = x[row, 0]
+                for j in range(columns):
+                    top = max(top, x[row, j])
+                whole = 0.0
+                for j in range(columns):
+                    whole += math.exp(x[row, j] - top)
+                for j in range(columns):
+                    out[row, j] = math.exp(x[row, j] - top) / whole
+        """,
+    ),
+    (
+        "softmax-rows",
+        "thread `t` takes `t`, `t + 4`, `t + 8`",
+        """
+        @cuda.kernel
+        def softmax(x, out, columns):
+            row = cuda.blockIdx.x
+            size = (columns + 3) // 4
+            first = cuda.threadIdx.x * size
+            largest = x[row, 0]
+            for j in range(columns):
+                largest = max(largest, x[row, j])
+            whole = 0.0
+            for j in range(columns):
+                whole += math.exp(x[row, j] - largest)
+            for j in range(first, min(columns, first + size)):
+                out[row, j] = math.exp(x[row, j] - largest) / whole
+        """,
+    ),
+    (
+        "exclusive-scan",
+        "16 threads do it in four rounds",
+        """
+        @cuda.kernel
+        def exclusive_scan(x, out, n):
+            t = cuda.threadIdx.x
+            if t < n:
+                total = 0.0
+                for j in range(t):
+                    total += x[j]
+                out[t] = total
+        """,
+    ),
+    (
+        "exclusive-scan",
+        "the reads of `x`, at most two for each element",
+        """
+        @cuda.kernel
+        def exclusive_scan(x, out, n):
+            t = cuda.threadIdx.x
+            total = 0.0
+            for j in range(min(t, n)):
+                total += x[j]
+            for _ in range(4):
+                cuda.syncthreads()
+            if t < n:
+                out[t] = total
+        """,
+    ),
+    (
+        "own-relu",
+        "a function that launches a kernel",
+        """
+        def my_relu(x):
+            @cuda.kernel
+            def nothing(x, n):
+                i = cuda.grid(1)
+
+            nothing[1, 1](x.reshape(-1), x.numel())
+            return x.clamp(min=0)
+        """,
+    ),
+    (
+        "own-relu",
+        "a function that launches a kernel",
+        """
+        def my_relu(x):
+            return x.clamp(min=0)
+        """,
+    ),
+]
