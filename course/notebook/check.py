@@ -20,7 +20,15 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook import answer, compare, history, live, record
-from course.notebook.exercise import Case, Draw, Exercise, Mistake, load, no_such_exercise
+from course.notebook.exercise import (
+    Case,
+    Draw,
+    Exercise,
+    Mistake,
+    Prediction,
+    load,
+    no_such_exercise,
+)
 from course.notebook.quiet import ASKS, NotAllowed
 from course.notebook.relations import first_relation
 from course.notebook.report import Report, Row
@@ -340,7 +348,7 @@ def _row(exercise: Exercise, trial: Trial, seconds: float, source: str) -> Row:
         return Row(label, "passed", call)
     if mine.ended == "not run":
         return Row(label, "not run", call)
-    if exercise.kind == "predict":
+    if isinstance(exercise, Prediction):
         tip = exercise.advice(*trial.case.args) or ""
         if mine.value is ...:
             return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")

@@ -21,7 +21,7 @@ def test_no_room_of_grading_has_grown():
     files = [file for file in (COURSE / "grading").rglob("*.py") if file.name not in APART]
     found = {
         "grading": lines(*files),
-        "sandbox": 1293lines(*(COURSE / "sandbox").rglob("*.py")),
+        "sandbox": lines(*(COURSE / "sandbox").rglob("*.py")),
         "apart": lines(*(COURSE / "grading" / name for name in APART)),
         "matching": lines(COURSE / "notebook" / "matching.py"),
     }
