@@ -68,7 +68,8 @@ class Trace:
     result: Any = None  # None as long as the call runs
 
     def __init__(self, operation: Any, tensors: list[Any]) -> None:
-        self.operation, self.tensors, self.modes = operation, tensors, state.dispatch_modes
+        self.operation, self.tensors = operation, tensors
+        self.modes, self.grad = state.dispatch_modes, state.grad
 
 
 def begin_trace(operation: Any, tensors: list[Any]) -> Trace:

@@ -86,7 +86,7 @@ class Origin:
         if call is not None:
             self.operation, self.file, self.line = call.operation, call.file, call.line
             self._inputs = tuple([_noted(x)._used(x) for x in call.tensors])
-            self._why = why_untracked(self.operation, call.tensors, tensor)
+            self._why = why_untracked(self.operation, call.tensors, tensor, state.grad)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -204,7 +204,7 @@ def _name(code: CodeType, found: dict[str, Any]) -> str:
     return _BETTER_NAMES.get(plain, plain)
 
 
-def why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
+def why_untracked(operation: str, inputs: Any, result: TensorBase, grad: bool) -> str:
     if operation in ("detach", "data", "numpy", "item", "tolist"):
         return f"{operation} leaves the history behind"
     if operation in ("backward", "grad"):
@@ -213,7 +213,7 @@ def why_untracked(operation: str, inputs: Any, result: TensorBase) -> str:
         return "made in inference_mode"
     if not any(requires_grad(x) for x in inputs):
         return "no input requires grad" if inputs else "made without requires_grad=True"
-    if not state.grad:
+    if not grad:
         return "made inside no_grad"
     if not result.dtype.is_floating_point:
         return f"its dtype is {result.dtype}: only floating-point numbers have gradients"

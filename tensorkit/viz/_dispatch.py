@@ -99,7 +99,7 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
     result = result[0] if isinstance(result, tuple) else result
     tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
     why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
-    why = why if requires_grad(result) else why_untracked(name, tensors, result)
+    why = why if requires_grad(result) else why_untracked(name, tensors, result, trace.grad)
     called = " and ".join(type(mode).__name__ for mode in reversed(trace.modes))
     layers = [Layer("autograd", requires_grad(result), why)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))

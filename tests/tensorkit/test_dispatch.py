@@ -249,3 +249,9 @@ def test_a_gradient_of_the_users_is_used_with_default_options_too(name):
     assert x.grad.tolist() == [7, 7]
     (own,) = tk.autograd.grad(operation(x).sum(), x)
     assert own.tolist() != [7, 7]
+
+
+def test_a_function_that_switches_recording_off_itself_is_told_as_one():
+    a = tk.ones(2, requires_grad=True)
+    (route,) = tk.explain.dispatch(tk.no_grad()(tk.mul), a, 2).routes
+    assert route.layers[0].reason == "made inside no_grad"
