@@ -194,7 +194,8 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
     """Answers in a cell of the learner's own, where another one is graded."""
     handed_in = matching.cells_of(content)
     written = {(matching.grade_id(cell), cell["source"].strip()) for cell in handed_in}
-    own = [(at, cell) for at, cell in enumerate(cells) if cell["id"] not in source.by_id]
+    code = ((at, cell) for at, cell in enumerate(cells) if cell["cell_type"] == "code")
+    own = [(at, cell) for at, cell in code if cell["id"] not in source.by_id]
     for start, answer in enumerate(cells):
         if not matching.is_answer(answer):
             continue
@@ -233,7 +234,15 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
         for cell in own:
             if not is_untouched and matching.grade_id(cell) is None:
                 continue  # a cell of the learner's own, which runs before the check
-            if cell["cell_type"] == "code" and (made := defines.search(cell["source"])):
+            if cell["cell_type"] != "code":
+                if is_untouched and matching.defines(cell, stub):
+                    yield Finding(
+                        WRONG,
+                        f"{matching.named(cell)} is {cell['cell_type']}, but it has an answer to "
+                        f"{matching.grade_id(answer)}. Make it a code cell: click it, then press "
+                        "Esc and Y.",
+                    )
+            elif made := defines.search(cell["source"]):
                 yield Finding(
                     WRONG,
                     f"{matching.named(cell)} has {made[0].strip()!r}, which belongs into the cell "

@@ -145,6 +145,23 @@ def test_an_answer_that_grading_does_not_find_is_named(
     assert f"belongs into the cell {ID}. Move it there" in wrong[0]
 
 
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_an_answer_in_a_cell_that_is_no_code_is_named(
+    klass: Class, source: Source, tmp_path: Path, kind: str
+) -> None:
+    notebook = klass.honest()
+    answer = cell_of(notebook, ID)
+    own = {"cell_type": kind, "id": "mine", "metadata": {}, "source": answer["source"]}
+    answer["source"] = source.by_id[answer["id"]]["source"]
+    notebook["cells"].append(own)
+    (wrong, _) = said(tmp_path, notebook)
+    assert wrong.startswith("wrong     The cell '")
+    assert f"is {kind}, but it has an answer to {ID}. Make it a code cell" in wrong
+    own["cell_type"] = "code"
+    (mended,) = said(tmp_path, notebook)
+    assert mended.startswith("repaired  ")
+
+
 def test_two_answers_in_each_others_cells_are_named(klass: Class, tmp_path: Path) -> None:
     # a perfect learner had 10 of 20 points, and nobody was told why
     notebook = klass.honest()
