@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
+from course.authoring.new import UNWRITTEN
 from course.notebook.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
 from course.notebook.exercise import EDGES, Draw, Exercise, Mistake, Prediction, load
 from course.notebook.quiet import owner_and_name
@@ -68,6 +69,9 @@ def _described(exercise: Exercise, error: Exception) -> str:
 
 def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     yield from _incomplete(exercise)
+    for part in UNWRITTEN:
+        if part in exercise.statement + exercise.released_source:
+            yield f"it still says {part!r}, as `course new exercise` wrote: say what is returned"
     yield from _unsteady_cases(exercise, seeds)
     yield from _few_drawn(exercise)
     yield from _without_edge(exercise)

@@ -70,10 +70,13 @@ from __future__ import annotations
 RIGHT = []
 '''
 
+UNWRITTEN = ("Say in one line what is returned; learners read this.", "**Output:** a tensor.")
+"""What a new exercise says until its author has written something else."""
+
 DEFINITION = '''
 
 def {name}(numbers: tk.Tensor) -> tk.Tensor:
-    """Say in one line what is returned; learners read this."""
+    """{unwritten[0]}"""
     return numbers * 2
 
 
@@ -83,7 +86,7 @@ class {kind}(Exercise):
 
     **Input:** `numbers`, a tensor, possibly empty.
 
-    **Output:** a tensor.
+    {unwritten[1]}
     """
 
     hints = ()
@@ -168,7 +171,7 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
     if "\nfrom course.notebook.exercise import" not in definitions:  # its first exercise
         definitions = definitions.rstrip("\n") + "\n" + IMPORTS
     contents |= {
-        module: definitions.rstrip("\n") + "\n" + DEFINITION.format(**words),
+        module: definitions.rstrip("\n") + "\n" + DEFINITION.format(**words, unwritten=UNWRITTEN),
         text: _with_place(text.read_text(encoding="utf-8"), id),
         tests: _with_answers(tests.read_text(encoding="utf-8"), words, tests),
     }
