@@ -87,17 +87,18 @@ class Source(ast.NodeTransformer):
     gap = 0  # a line of a program that is to be completed; it is refused when it is launched
 
     def __init__(self, function: FunctionType) -> None:
-        self.name, self.file = function.__name__, function.__code__.co_filename
-        self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-        self.own = function.__code__.co_varnames  # parameters, and names that are assigned
+        self.name = getattr(function, "__name__", repr(function))
         try:
+            # own: parameters, and names that are assigned
+            self.file, self.own = function.__code__.co_filename, function.__code__.co_varnames
+            self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
             lines, self.line = inspect.getsourcelines(function)
             self.first = self.line
             self.lines = textwrap.dedent("".join(lines)).splitlines()
-            tree: Any = ast.parse("\n".join(self.lines))
-            tree = ast.increment_lineno(tree, self.first - 1).body[0]
+            tree: Any = ast.increment_lineno(ast.parse("\n".join(self.lines)), self.first - 1)
+            [tree] = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
             self.parameters = [arg.arg for arg in tree.args.args]
-        except (OSError, TypeError, SyntaxError, IndexError, AttributeError):
+        except (OSError, TypeError, SyntaxError, ValueError, AttributeError):
             repair = "@cuda.kernel above a def in a cell or a file"
             raise KernelError(f"The text of {self.name} is not found", repair=repair) from None
         if len(self.parameters) < len([*ast.iter_child_nodes(tree.args)]):

@@ -106,7 +106,7 @@ class Kernel:
         self._refuse_sizes(TypeError, "the numbers of blocks and threads are missing")
 
     def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
-        repair = f"{self.__name__}[-(-n // 256), 256]({', '.join(self.source.parameters)})"
+        repair = f"{self.__name__}[max(1, -(-n // 256)), 256]({', '.join(self.source.parameters)})"
         _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
 
     def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
