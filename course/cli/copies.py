@@ -63,30 +63,29 @@ def _copy(file: Path, to: Path) -> None:
     try:
         files.write(to, file.read_bytes())
     except OSError as problem:
-        blocking = next(
-            (
-                folder
-                for folder in to.parents
-                if (folder.exists() or folder.is_symlink()) and not folder.is_dir()
-            ),
-            None,
-        )
-        if blocking is None:
-            raise CourseError(
-                f"Your copy {to} cannot be written: {problem.strerror}. Make room or give yourself "
-                "the right to write there."
-            ) from None
-        kind = "a link that leads nowhere" if blocking.is_symlink() else "a file"
+        _check_folders(to.parent)
         raise CourseError(
-            f"{blocking} is {kind}, but a folder of yours belongs there. It was left as it is: "
-            "rename it, then use the same command again."
+            f"Your copy {to} cannot be written: {problem.strerror}. Make room or give yourself "
+            "the right to write there."
         ) from None
+
+
+def _check_folders(folder: Path) -> None:
+    """Raises CourseError if something else stands where this folder, or one above it, belongs."""
+    for each in (folder, *folder.parents):
+        if (each.exists() or each.is_symlink()) and not each.is_dir():
+            kind = "a link that leads nowhere" if each.is_symlink() else "a file"
+            raise CourseError(
+                f"{each} is {kind}, but a folder of yours belongs there. It was left as it is: "
+                "rename it, then use the same command again."
+            ) from None
 
 
 def chapter_in_work(root: Path, name: str) -> str:
     """The chapter that `name` means, among those of which the learner has a copy."""
     chapter = paths.chapter_named(name, paths.released_chapters(root))
     if not paths.notebook_in(paths.work(root), chapter).is_file():
+        _check_folders(paths.work(root) / chapter)
         raise CourseError(f"You have no copy of {chapter} yet: course lab makes one.")
     return chapter
 
@@ -114,6 +113,7 @@ def any_folder(root: Path) -> Path:
     """The folder of the first chapter of which the learner has a copy."""
     for chapter in chapters(root):
         return paths.work(root) / chapter
+    _check_folders(paths.work(root))
     raise CourseError("You have no copy of a chapter yet: course lab makes them.")
 
 

@@ -284,3 +284,12 @@ def test_an_interrupted_write_leaves_the_old_file(
 def test_a_chapter_without_a_copy_says_how_to_get_one(released: Path) -> None:
     with pytest.raises(CourseError, match="no copy of 01_numbers yet: course lab makes one"):
         copies.chapter_in_work(released, "numbers")
+
+
+def test_a_file_in_the_place_of_the_copies_is_said(course: Path) -> None:
+    shutil.rmtree(course / "work")
+    (course / "work").write_text("mine")
+    with pytest.raises(CourseError, match="work is a file, but a folder of yours belongs there"):
+        copies.any_folder(course)
+    with pytest.raises(CourseError, match="work is a file, but a folder of yours belongs there"):
+        copies.chapter_in_work(course, "numbers")
