@@ -168,6 +168,13 @@ def test_a_learner_sees_no_tool_of_an_instructor_and_validate_only_with_an_excha
     assert {*lab.page_config(None, {})["disabledExtensions"]} == tools
 
 
+def test_the_tabs_that_were_open_are_those_of_this_course(server: Server) -> None:
+    workspaces = server.course / "work" / ".workspaces"
+    workspaces.mkdir(exist_ok=True)
+    (workspaces / "a.jupyterlab-workspace").write_text('{"data": {}, "metadata": {"id": "mine"}}')
+    assert json.loads(server.get("/lab/api/workspaces"))["workspaces"]["ids"] == ["mine"]
+
+
 def test_the_news_are_off(server: Server) -> None:
     settings = json.loads(
         server.get("/lab/api/settings/@jupyterlab/apputils-extension:notification")
