@@ -91,7 +91,6 @@ class Source(ast.NodeTransformer):
         try:
             # own: parameters, and names that are assigned
             self.file, self.own = function.__code__.co_filename, function.__code__.co_varnames
-            self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
             lines, self.line = inspect.getsourcelines(function)
             self.first = self.line
             self.lines = textwrap.dedent("".join(lines)).splitlines()
@@ -101,6 +100,7 @@ class Source(ast.NodeTransformer):
         except (OSError, TypeError, SyntaxError, ValueError, AttributeError):
             repair = "@cuda.kernel above a def in a cell or a file"
             raise KernelError(f"The text of {self.name} is not found", repair=repair) from None
+        self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
         if len(self.parameters) < len([*ast.iter_child_nodes(tree.args)]):
             self.refuse("its parameters have no defaults and no *", "def kernel(x, out, n):")
         self.n_dims, self.plain = dict[str, int](), dict[str, int]()
