@@ -90,8 +90,8 @@ def test_only_two_steps_differ_from_what_nbgrader_does() -> None:
         f"nbgrader.preprocessors.{preprocessor.__name__}"
         for preprocessor in GenerateAssignment().preprocessors
     ]
-    ours = release.nbgrader_config().GenerateAssignment.preprocessors
-    assert ours == [OURS.get(mistake, mistake) for mistake in usual]
+    steps = release.nbgrader_config().GenerateAssignment.preprocessors
+    assert steps == [OURS.get(mistake, mistake) for mistake in usual]
 
 
 OURS = {

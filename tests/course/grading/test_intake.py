@@ -155,8 +155,8 @@ def test_a_notebook_without_any_id_is_put_in_order_and_said_in_few_words(
         cell["metadata"] = {"id": "Xy12", "colab": {}}
     found = repaired(source, notebook)
     told = [cell["source"] for cell in found.cells]
-    ours = [cell["source"] for cell in source.released["cells"]]
-    assert told == [*ours[:at], "mine = 1", *ours[at:]]
+    released = [cell["source"] for cell in source.released["cells"]]
+    assert told == [*released[:at], "mine = 1", *released[at:]]
     assert len(found.notes) == 2
 
 
