@@ -91,10 +91,10 @@ def test_only_two_steps_differ_from_what_nbgrader_does() -> None:
         for preprocessor in GenerateAssignment().preprocessors
     ]
     steps = release.nbgrader_config().GenerateAssignment.preprocessors
-    assert steps == [OURS.get(mistake, mistake) for mistake in usual]
+    assert steps == [REPLACED.get(mistake, mistake) for mistake in usual]
 
 
-OURS = {
+REPLACED = {
     "nbgrader.preprocessors.ClearSolutions": "course.authoring.release.ReleaseStubs",
     "nbgrader.preprocessors.SaveCells": "course.authoring.release.SaveChapterCells",
 }
