@@ -320,19 +320,20 @@ explain.no_grad(double)
 # course's for the others. The file needs nothing but NumPy:
 
 # %% role="show"
-mine = assemble(Basics, result, Operations, propagate, Writing, no_grad)
-mine
+engine = assemble(Basics, result, Operations, propagate, Writing, no_grad)
+engine
 
 # %% role="show"
-print(len(mine.source.splitlines()), "lines, and they end with")
-print(*mine.source.splitlines()[-7:], sep="\n")
+print(len(engine.source.splitlines()), "lines, and they end with")
+print(*engine.source.splitlines()[-7:], sep="\n")
 
 # %% [markdown]
-# `mine.source` is the text of the file. `open("my_tensor.py", "w").write(mine.source)` keeps it.
-# `mine.Tensor` is the class in it. First the examples of the texts that this course grew from:
+# `engine.source` is the text of the file. `open("my_tensor.py", "w").write(engine.source)` keeps
+# it. `engine.Tensor` is the class in it. First the examples of the texts that this course grew
+# from:
 
 # %% role="show"
-Tensor = mine.Tensor
+Tensor = engine.Tensor
 
 # a linear model: 3.6, a loss of 1.96, gradients -2.8, -5.6 and -2.8
 w = Tensor([[0.5], [1.5]], requires_grad=True)
@@ -399,12 +400,12 @@ for epoch in range(12):
         error = scores_of(images[rows]) - targets[rows]
         loss = (error * error).sum() * (1 / len(rows))
         loss.backward()
-        with mine.no_grad():
+        with engine.no_grad():
             for parameter in (w, b, v, c):
                 parameter.sub_(parameter.grad * 0.08)
                 parameter.zero_grad()
         total += loss.item() / 20
-    with mine.no_grad():
+    with engine.no_grad():
         guesses = scores_of(images[test]).data.argmax(axis=1)
     history["training loss"].append(round(total, 2))
     history["test accuracy"].append(round((guesses == labels[test]).mean().item(), 2))
@@ -412,7 +413,7 @@ viz.training(history)
 
 # %% [markdown]
 # Nine of ten digits that the network has never seen are read correctly. Every number and every
-# gradient on the way was computed by the text in `mine.source`.
+# gradient on the way was computed by the text in `engine.source`.
 #
 # **What to notice.** This is the whole of it. What a library adds is breadth and care: hundreds of
 # operations, dtypes, views of memory, devices, memory that is given back during the walk. Its heart
@@ -441,8 +442,8 @@ viz.graph(tk.sin(x * x))
 # %% exercise="sixth-operation"
 
 # %% role="show"
-mine = assemble(Basics, result, Operations, propagate, Writing, no_grad, sin)
-x = mine.Tensor(np.pi, requires_grad=True)
+engine = assemble(Basics, result, Operations, propagate, Writing, no_grad, sin)
+x = engine.Tensor(np.pi, requires_grad=True)
 (x * x).sin().backward()
 print(round(x.grad.item(), 5), round(2 * np.pi * np.cos(np.pi**2), 5))
 

@@ -262,8 +262,8 @@ def _without_library_frames(output: NotebookNode) -> None:
     """Leave of a traceback the learner's own cells: library frames hold this machine's paths."""
     if output.output_type == "error":
         head, *frames, tail = output.traceback or [""]
-        mine = [frame for frame in frames if COLOUR.sub("", frame).lstrip().startswith("Cell In")]
-        output.traceback = [*([head] if mine else []), *mine, tail]
+        kept = [frame for frame in frames if COLOUR.sub("", frame).lstrip().startswith("Cell In")]
+        output.traceback = [*([head] if kept else []), *kept, tail]
 
 
 def _at(chapter: Chapter, cell: NotebookNode | None, said: str) -> CourseError:
@@ -314,14 +314,14 @@ def _differing_cells(root: Path, committed: Path, built: NotebookNode | None) ->
         found = None
     if found is None or built is None:
         return [f"{where} is not a notebook; {mend}"]
-    theirs, ours = _sources(found), _sources(built)
+    present, expected = _sources(found), _sources(built)
     said = [
         f"{where}: cell {number} ({id}) is not what {_text_name(committed)} gives; {mend}"
-        for number, (id, source) in enumerate(theirs.items(), 1)
-        if ours.get(id) != source
+        for number, (id, source) in enumerate(present.items(), 1)
+        if expected.get(id) != source
     ]
-    said += [f"{where}: the cell {id} is missing; {mend}" for id in ours if id not in theirs]
-    same_cells = list(theirs) == list(ours)
+    said += [f"{where}: the cell {id} is missing; {mend}" for id in expected if id not in present]
+    same_cells = list(present) == list(expected)
     if not said and not (same_cells and found.metadata == built.metadata):
         part = "metadata" if same_cells else "order of the cells"
         said = [f"{where}: the {part} is not what {_text_name(committed)} gives; {mend}"]

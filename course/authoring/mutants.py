@@ -99,7 +99,7 @@ class Examples:
                 (_result(self.exercise, answer, args), expected) for args, expected in self._all()
             )
             found.append(
-                all(compare.difference(mine, expected) is None for mine, expected in pairs)
+                all(compare.difference(outcome, expected) is None for outcome, expected in pairs)
             )
 
         with quiet(Bounded(0)), contextlib.suppress(TimeLimit):

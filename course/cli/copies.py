@@ -44,9 +44,9 @@ def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
     Raises CourseError if a file stands where a folder belongs, or if nothing can be written there.
     """
     for chapter in paths.released_chapters(root):
-        released, mine = paths.notebooks(root) / chapter, paths.work(root) / chapter
+        released, folder = paths.notebooks(root) / chapter, paths.work(root) / chapter
         for file in sorted(path for path in released.rglob("*") if path.is_file()):
-            copy = mine / file.relative_to(released)
+            copy = folder / file.relative_to(released)
             if not copy.exists() and ".ipynb_checkpoints" not in file.parts:
                 _copy(file, copy)
         try:
@@ -122,8 +122,8 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
 
     Raises CourseError for an exercise that the chapter does not have.
     """
-    mine = paths.notebook_in(paths.work(root), chapter)
-    notebook, release = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    copy = paths.notebook_in(paths.work(root), chapter)
+    notebook, release = _read(copy), _read(paths.notebook_in(paths.notebooks(root), chapter))
     with _notary() as notary:
         was_trusted = notary.check_signature(notebook)
     stubs = _answers(release)
@@ -136,13 +136,13 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
     if cell is None:
         notebook.cells.insert(_place_of(exercise, notebook), stubs[exercise])
     elif cell.source != stubs[exercise].source:
-        kept = files.keep(cell.source + "\n", mine.parent / OLDER, f"{exercise}.py")
+        kept = files.keep(cell.source + "\n", copy.parent / OLDER, f"{exercise}.py")
         cell.source = stubs[exercise].source
     for cell in notebook.cells:
         if _grade_id(cell) in (exercise, f"check-{exercise}"):
             cell.outputs, cell.execution_count = [], None
-    _write(mine, notebook, trusted=was_trusted)
-    record.forget(mine.parent, exercise)
+    _write(copy, notebook, trusted=was_trusted)
+    record.forget(copy.parent, exercise)
     return kept
 
 
@@ -152,17 +152,17 @@ def update(root: Path, chapter: str) -> Updated | None:
     Answers move by exercise id, unless they are still the stub. The old notebook, and data files
     that the release changes, are kept in `older/`. None if the copy is of the newest release.
     """
-    mine = paths.notebook_in(paths.work(root), chapter)
-    old, new = _read(mine), _read(paths.notebook_in(paths.notebooks(root), chapter))
+    copy = paths.notebook_in(paths.work(root), chapter)
+    old, new = _read(copy), _read(paths.notebook_in(paths.notebooks(root), chapter))
     if _is_current(root, chapter):
         return None
     answers = {id: answer for id, answer in _answers(old).items() if not _is_untouched(answer)}
     cells = _answers(new)
     for id in answers.keys() & cells.keys():
         cells[id].source = answers[id].source
-    kept = files.keep(mine.read_bytes(), mine.parent / OLDER, mine.name)
-    _take_over_data(paths.notebooks(root) / chapter, mine.parent)
-    _write(mine, new)
+    kept = files.keep(copy.read_bytes(), copy.parent / OLDER, copy.name)
+    _take_over_data(paths.notebooks(root) / chapter, copy.parent)
+    _write(copy, new)
     released = {cell.get("id") for cell in new.cells}
     others = [cell for cell in old.cells if cell.get("id") not in released and cell.source.strip()]
     return Updated(
@@ -175,20 +175,20 @@ def update(root: Path, chapter: str) -> Updated | None:
 
 def _is_current(root: Path, chapter: str) -> bool:
     folders = (paths.work(root), paths.notebooks(root))
-    mine, released = (_read(paths.notebook_in(folder, chapter)).metadata for folder in folders)
-    return bool(mine.get("course") == released.get("course"))
+    copied, released = (_read(paths.notebook_in(folder, chapter)).metadata for folder in folders)
+    return bool(copied.get("course") == released.get("course"))
 
 
 def is_released_otherwise(root: Path, chapter: str) -> bool:
     """Whether the class's exchange has another release of a chapter than this course folder."""
     outbound = root / settings().exchange / settings().course_id / "outbound"
-    theirs = paths.notebook_in(outbound, chapter)
+    in_exchange = paths.notebook_in(outbound, chapter)
     try:
-        released = _read(theirs) if theirs.is_file() else None
+        released = _read(in_exchange) if in_exchange.is_file() else None
     except (CourseError, OSError):  # nbgrader says what is wrong with it
         return False
-    ours = _read(paths.notebook_in(paths.notebooks(root), chapter))
-    return released is not None and released.metadata.get("course") != ours.metadata.get("course")
+    local = _read(paths.notebook_in(paths.notebooks(root), chapter))
+    return released is not None and released.metadata.get("course") != local.metadata.get("course")
 
 
 def _answers(notebook: NotebookNode) -> dict[str, Any]:
@@ -223,13 +223,13 @@ def _place_of(exercise: str, notebook: NotebookNode) -> int:
     return len(notebook.cells)
 
 
-def _take_over_data(released: Path, mine: Path) -> None:
+def _take_over_data(released: Path, folder: Path) -> None:
     for file in sorted(released.rglob("*")):
         if not file.is_file() or file.suffix == ".ipynb":
             continue
-        copy = mine / file.relative_to(released)
+        copy = folder / file.relative_to(released)
         if copy.is_file() and copy.read_bytes() != file.read_bytes():
-            files.keep(copy.read_bytes(), mine / OLDER, copy.name)
+            files.keep(copy.read_bytes(), folder / OLDER, copy.name)
             copy.unlink()
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)

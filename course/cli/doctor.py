@@ -101,9 +101,11 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
     notebook = json.loads(content)
     metadata = notebook.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    kernel, ours = _kernel(metadata), _kernel(source.released["metadata"])
-    if kernel != ours:
-        yield Finding(REPAIRED, f"It names the kernel {kernel!r}; grading takes its own, {ours!r}.")
+    kernel, expected = _kernel(metadata), _kernel(source.released["metadata"])
+    if kernel != expected:
+        yield Finding(
+            REPAIRED, f"It names the kernel {kernel!r}; grading takes its own, {expected!r}."
+        )
     release = source.released["metadata"].get("course")
     if release is not None and metadata.get("course") not in (None, release):  # Colab drops it
         chapter = source.chapter.partition("_")[0]

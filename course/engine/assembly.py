@@ -100,9 +100,9 @@ class Assembled:
         self.Tensor, self.no_grad = self.module.Tensor, self.module.no_grad
 
     def __repr__(self) -> str:
-        mine = sum(owner == YOURS for owner in self.whose.values())
+        written = sum(owner == YOURS for owner in self.whose.values())
         lines = [f"{name}: {owner}" for name, owner in self.whose.items()]
-        return "\n".join([*lines, f"{mine} of {len(PARTS)} parts are yours."])
+        return "\n".join([*lines, f"{written} of {len(PARTS)} parts are yours."])
 
 
 YOURS = "yours"

@@ -37,7 +37,7 @@ class CellRunner:
         self.cpu = 0.0
         """Seconds of CPU that the cells took, as far as their processes said so."""
         self._answers = answers
-        self._room = clean.Room()
+        self._quota = clean.Quota()
         self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
         self._deadline = time.monotonic() + warm.limits.seconds
         self._dead: set[str] = set()
@@ -133,7 +133,7 @@ class CellRunner:
                     self._session = self._fresh()
                 for reply in self._ask_to_run(self._session, [self.cells[n] for n in waiting]):
                     cell = self.cells[waiting.pop(0)]
-                    cell["outputs"] = clean.clean_outputs(reply.get("outputs"), self._room)
+                    cell["outputs"] = clean.clean_outputs(reply.get("outputs"), self._quota)
             except Died as death:
                 position = waiting.pop(0)
                 self._mark_dead(self.cells[position], str(death))

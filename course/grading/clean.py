@@ -35,7 +35,7 @@ MOST_HTML, MOST_LEFT = 1 << 20, 2000
 
 
 @dataclass
-class Room:
+class Quota:
     """How much of one notebook may still be rendered; the rest is shown as text or left out."""
 
     tags: int = 20_000
@@ -50,25 +50,25 @@ class Room:
     """For all markdown: some texts take a renderer quadratic time."""
 
 
-def cut_code(source: str, room: Room) -> str:
+def cut_code(source: str, quota: Quota) -> str:
     """A cell's program as far as there is room for it on the page."""
-    room.code -= len(source)
-    if room.code >= 0:
+    quota.code -= len(source)
+    if quota.code >= 0:
         return source
-    beginning = source[: max(0, len(source) + room.code)]
+    beginning = source[: max(0, len(source) + quota.code)]
     return f"{beginning}\n# [The rest is not shown: the notebook's code is too long for a page.]"
 
 
-def clean_html(text: str, room: Room | None = None) -> str:
+def clean_html(text: str, quota: Quota | None = None) -> str:
     """HTML with the tags, attributes and addresses of the lists above, and no others.
 
     >>> clean_html('<b onclick="x()">bold</b><script>x()</script>')
     '<b>bold</b>'
     """
-    room = room or Room()
+    quota = quota or Quota()
     read = text[:MOST_HTML]
-    room.tags -= read.count("<")
-    if room.tags < 0:
+    quota.tags -= read.count("<")
+    if quota.tags < 0:
         return f"<pre>{html.escape(text[:MOST_LEFT])}</pre>"
     import nh3  # the extra `teach` has it; a learner's nbgrader imports this module, too
 
@@ -85,7 +85,7 @@ def _attribute(tag: str, name: str, value: str) -> str | None:
     return value
 
 
-def clean_markdown(source: str, room: Room | None = None) -> str:
+def clean_markdown(source: str, quota: Quota | None = None) -> str:
     """Markdown that a browser can be given: as it is, or as one block of clean HTML.
 
     >>> clean_markdown("*Plain* $x^2$")
@@ -95,21 +95,21 @@ def clean_markdown(source: str, room: Room | None = None) -> str:
     """
     from nbconvert.filters.markdown import markdown2html  # half a second
 
-    room = room or Room()
-    room.markdown -= len(source)
+    quota = quota or Quota()
+    quota.markdown -= len(source)
     source = _SPACES.sub(" " * 100, source)  # rendering takes quadratic time in them
     found: list[str] = []
     begun = time.monotonic()
     try:
-        if room.markdown >= 0 and room.seconds > 0:
+        if quota.markdown >= 0 and quota.seconds > 0:
             without_files = _PASTED.sub(r"*(a picture: \1)*", source)
-            limited(lambda: found.append(markdown2html(without_files)), room.seconds)
+            limited(lambda: found.append(markdown2html(without_files)), quota.seconds)
     except (Exception, TimeLimit):  # a picture that is not there, a quote within a thousand quotes
         pass
-    room.seconds -= time.monotonic() - begun
+    quota.seconds -= time.monotonic() - begun
     if found and _HARMLESS.fullmatch(source):
         return source  # rendering it again takes no longer
-    rendered = clean_html(found[0], room).strip() if found else _as_text(source)
+    rendered = clean_html(found[0], quota).strip() if found else _as_text(source)
     # on one line: a blank line would end the block, and what follows be read as markdown
     lines = "&#10;".join(line.rstrip() for line in re.split(r"\n+", rendered))
     # nbconvert looks from each bracket on for the end of a link to a file
@@ -123,16 +123,16 @@ def _as_text(source: str) -> str:
     return f"<pre>{shown}{rest}</pre>"
 
 
-def clean_outputs(outputs: Any, room: Room | None = None) -> list[Output]:
+def clean_outputs(outputs: Any, quota: Quota | None = None) -> list[Output]:
     """Outputs of a cell in the shape that notebooks have, with what is known to be harmless.
 
     The first for which there is no room, and all after that, are left out.
     """
-    room = room or Room()
+    quota = quota or Quota()
     kept: list[Output] = []
     for output in outputs if isinstance(outputs, list) else []:
-        if (cleaned := _clean(output, room)) is not None:
-            if not _fits(cleaned, room):
+        if (cleaned := _clean(output, quota)) is not None:
+            if not _fits(cleaned, quota):
                 return [*kept, {"output_type": "stream", "name": "stdout", "text": _TOO_LARGE}]
             kept.append(cleaned)
     return kept
@@ -141,18 +141,18 @@ def clean_outputs(outputs: Any, room: Room | None = None) -> list[Output]:
 _TOO_LARGE = "[The rest is not shown: the notebook's outputs are too large for a page.]\n"
 
 
-def _fits(output: Output, room: Room) -> bool:
+def _fits(output: Output, quota: Quota) -> bool:
     """Whether there is room on the page for an output."""
     shown = [output.get("text", ""), *output.get("data", {}).values(), *output.get("traceback", ())]
     # an escape sequence of colour becomes an element
     size = 200 + sum(len(html.escape(text)) + 60 * text.count("\x1b") for text in shown)
-    if size > room.page:
+    if size > quota.page:
         return False
-    room.page -= size
+    quota.page -= size
     return True
 
 
-def _clean(output: Any, room: Room) -> Output | None:
+def _clean(output: Any, quota: Quota) -> Output | None:
     kind = output.get("output_type") if isinstance(output, dict) else None
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
@@ -169,7 +169,7 @@ def _clean(output: Any, room: Room) -> Output | None:
         data = output.get("data")
         cleaned: Output = {
             "output_type": kind,
-            "data": _bundle(data if isinstance(data, dict) else {}, room),
+            "data": _bundle(data if isinstance(data, dict) else {}, quota),
             "metadata": {},
         }
         if kind == "execute_result":
@@ -179,12 +179,12 @@ def _clean(output: Any, room: Room) -> Output | None:
     return None
 
 
-def _bundle(data: dict[Any, Any], room: Room) -> dict[str, str]:
+def _bundle(data: dict[Any, Any], quota: Quota) -> dict[str, str]:
     kept: dict[str, str] = {}
     if "text/plain" in data:
         kept["text/plain"] = _text(data["text/plain"])
     if "text/html" in data:
-        kept["text/html"] = clean_html(_text(data["text/html"]), room)
+        kept["text/html"] = clean_html(_text(data["text/html"]), quota)
     elif "image/svg+xml" in data:
         kept["text/html"] = _as_picture(_text(data["image/svg+xml"]))
     for kind in ("image/png", "image/jpeg"):

@@ -141,8 +141,8 @@ def autograded(result: Result, source: Source) -> str:
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
     cells = result.cells if is_graded else source.released["cells"]
-    room = clean.Room()
-    cells = [_written(cell, source, graded, room) for cell in cells]
+    quota = clean.Quota()
+    cells = [_written(cell, source, graded, quota) for cell in cells]
     note = _note(result)
     content = {
         "cells": ([note] if note else []) + cells,
@@ -154,7 +154,7 @@ def autograded(result: Result, source: Source) -> str:
     return json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: clean.Room) -> Cell:
+def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], quota: clean.Quota) -> Cell:
     released = source.by_id.get(cell["id"])
     is_released = released is not None and released["source"] == cell["source"]
     written: Cell = {
@@ -165,13 +165,13 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], room: cle
     }
     if cell["cell_type"] == "code":
         if not is_released:
-            written["source"] = clean.cut_code(cell["source"], room)
+            written["source"] = clean.cut_code(cell["source"], quota)
         count = cell.get("execution_count")
         written["execution_count"] = count if type(count) is int else None
         written["outputs"] = _outputs(cell, graded)
     elif not is_released:
         written["cell_type"] = "markdown"  # a raw cell may hold whatever a browser runs
-        written["source"] = clean.clean_markdown(cell["source"], room)
+        written["source"] = clean.clean_markdown(cell["source"], quota)
     return written
 
 

@@ -84,7 +84,7 @@ def judge(
     mistake = _recognised(exercise, tried, seed, seconds / 5, source) if is_wrong else None
     slip = None
     if is_wrong and not mistake and source and exercise.kind != "predict":
-        failed = [(trial.mine, trial.right) for trial in counting if not trial.is_passed]
+        failed = [(trial.outcome, trial.right) for trial in counting if not trial.is_passed]
         slip = first_slip(source, *failed[0]) or first_relation(failed, source)
     if is_wrong and not (mistake or slip):
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
@@ -149,12 +149,12 @@ class Trial:
     """One case, what the answer did in it, what a right answer does."""
 
     case: Case
-    mine: Outcome
+    outcome: Outcome
     right: Outcome
 
     @cached_property
     def is_passed(self) -> bool:
-        return self.mine.agrees_with(self.right)
+        return self.outcome.agrees_with(self.right)
 
 
 def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
@@ -303,17 +303,18 @@ def _recognised(
         if code and not re.search(mistake.code, code):
             continue
         again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
-        theirs = list(itertools.islice(again, first + 1))
+        wrong_trials = list(itertools.islice(again, first + 1))
         # most are told apart by the first failure alone
-        if theirs[first].is_passed or not tried[first].mine.agrees_with(theirs[first].mine):
+        wrong = wrong_trials[first]
+        if wrong.is_passed or not tried[first].outcome.agrees_with(wrong.outcome):
             continue
-        theirs += again
-        pairs = list(zip(tried, theirs, strict=True))
-        telling = [(own.mine, wrong.mine) for own, wrong in pairs if not wrong.is_passed]
+        wrong_trials += again
+        pairs = list(zip(tried, wrong_trials, strict=True))
+        telling = [(own.outcome, wrong.outcome) for own, wrong in pairs if not wrong.is_passed]
         if len(telling) >= 2 and _err_alike(telling):
             # an exception tells little: then they agree in all cases
             if all(wrong.ended == "raised" for _, wrong in telling) and not all(
-                own.mine.agrees_with(wrong.mine) for own, wrong in pairs
+                own.outcome.agrees_with(wrong.outcome) for own, wrong in pairs
             ):
                 continue
             found.append((len(telling), mistake))
@@ -325,13 +326,13 @@ def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
 
     A mistake that prints is not that of an answer that prints nothing.
     """
-    if not all(mine.agrees_with(wrong) for mine, wrong in telling):
+    if not all(outcome.agrees_with(wrong) for outcome, wrong in telling):
         return False
-    if any(wrong.printed.strip() and not mine.printed.strip() for mine, wrong in telling):
+    if any(wrong.printed.strip() and not outcome.printed.strip() for outcome, wrong in telling):
         return False
     if any(wrong.ended == "returned" for _, wrong in telling):
         return True
-    return all(_without_numbers(mine) == _without_numbers(wrong) for mine, wrong in telling)
+    return all(_without_numbers(outcome) == _without_numbers(wrong) for outcome, wrong in telling)
 
 
 def _without_numbers(outcome: Outcome) -> str:
@@ -342,20 +343,20 @@ def _without_numbers(outcome: Outcome) -> str:
 
 
 def _row(exercise: Exercise, trial: Trial, seconds: float, source: str) -> Row:
-    label, mine, right = trial.case.label, trial.mine, trial.right
+    label, outcome, right = trial.case.label, trial.outcome, trial.right
     call = exercise.describe_call(trial.case.args, compare.as_code) + _layouts(trial.case.args)
     if trial.is_passed:
         return Row(label, "passed", call)
-    if mine.ended == "not run":
+    if outcome.ended == "not run":
         return Row(label, "not run", call)
     if isinstance(exercise, Prediction):
         tip = exercise.advice(*trial.case.args) or ""
-        if mine.value is ...:
+        if outcome.value is ...:
             return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")
-        tip = _another_kind(mine.value, right.value) or f"{tip} {exercise.how_to_look(label)}"
-        return Row(label, "failed", "", _shown(mine), "", tip)
+        tip = _another_kind(outcome.value, right.value) or f"{tip} {exercise.how_to_look(label)}"
+        return Row(label, "failed", "", _shown(outcome), "", tip)
     tip = _advice(exercise, trial, seconds, source)
-    return Row(label, "failed", call, _shown(mine), _shown(right), tip)
+    return Row(label, "failed", call, _shown(outcome), _shown(right), tip)
 
 
 def _another_kind(predicted: Any, right: Any) -> str | None:
@@ -369,8 +370,8 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
     if type(predicted) is float and type(right) is int and predicted == right:
         return f"This prediction is a float; write a whole number: `{right}`."
     kinds = {float: int, tuple: list, tk.Size: list}
-    mine, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
-    if mine is asked or asked not in written:
+    predicted_kind, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
+    if predicted_kind is asked or asked not in written:
         return None
     return f"This prediction is {compare.kind(predicted)}; write {written[asked]}."
 
@@ -387,22 +388,22 @@ def _shown(outcome: Outcome) -> str:
 
 
 def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> str:
-    mine, right = trial.mine, trial.right
-    if stopped := _about_stop(exercise, mine, seconds, source):
+    outcome, right = trial.outcome, trial.right
+    if stopped := _about_stop(exercise, outcome, seconds, source):
         return stopped
     own = _unless_there(exercise.advice(*trial.case.args), source)
-    if mine.ended == "raised":
-        repair = _unless_there(mine.message[1].removeprefix("Try: "), source)
-        return own or repair or _about_error(mine, exercise.name)
+    if outcome.ended == "raised":
+        repair = _unless_there(outcome.message[1].removeprefix("Try: "), source)
+        return own or repair or _about_error(outcome, exercise.name)
     if right.ended == "raised":
         return own or f"Here it should raise {type(right.error).__name__}."
-    if mine.changed:
-        return _about_changes(mine.changed, trial.case.args)
-    found = compare.difference(mine.value, right.value)
-    if mine.value is None and right.value is not None:
+    if outcome.changed:
+        return _about_changes(outcome.changed, trial.case.args)
+    found = compare.difference(outcome.value, right.value)
+    if outcome.value is None and right.value is not None:
         found = f"It is None: {_why_none(source, exercise.name)}"
     if isinstance(right.value, bool | int | float | str) and isinstance(
-        mine.value, type(right.value)
+        outcome.value, type(right.value)
     ):
         found = None  # "got" and "expected" say it already
     return " ".join(filter(None, [found, own]))
@@ -430,21 +431,21 @@ def _work_on(values: list[Any]) -> str:
     return "Make something new in place of writing into it."
 
 
-def _about_stop(exercise: Exercise, mine: Outcome, seconds: float, source: str) -> str | None:
+def _about_stop(exercise: Exercise, outcome: Outcome, seconds: float, source: str) -> str | None:
     """What to do where the answer was not allowed to go on."""
-    if mine.ended == "timed out":
+    if outcome.ended == "timed out":
         stopped = f"It did not end within {seconds:g} seconds and was stopped."
         tree = parsed(source)
         if tree and any(isinstance(node, ast.While) for node in ast.walk(tree)):
             return f"{stopped} Does the condition of the `while` ever become false?"
         return f"{stopped} Print something in each step, and see which step comes again and again."
-    if isinstance(mine.error, NotAllowed):
-        if mine.message[0] == ASKS:
+    if isinstance(outcome.error, NotAllowed):
+        if outcome.message[0] == ASKS:
             return "Leave `input()` out; the call above shows which arguments arrive."
         return f'`hint("{exercise.id}")` in a new cell says how to begin without it.'
-    if isinstance(mine.error, SystemExit):
+    if isinstance(outcome.error, SystemExit):
         return "This ends the whole program (`SystemExit`). A function ends with `return`."
-    if isinstance(mine.error, RecursionError):
+    if isinstance(outcome.error, RecursionError):
         return (
             "Calls inside of calls went deeper than Python allows. Either no case ends them, or "
             "there are too many steps for calls: a loop has no such limit."
@@ -533,9 +534,9 @@ _LOOK_AT = {
 """What to look at first, by a piece of the exception's class and message; the first that fits."""
 
 
-def _about_error(mine: Outcome, name: str) -> str:
-    said = f"{type(mine.error).__name__}: {mine.message[0]}"
-    if said.startswith("TypeError") and "argument" in said and not mine.where:
+def _about_error(outcome: Outcome, name: str) -> str:
+    said = f"{type(outcome.error).__name__}: {outcome.message[0]}"
+    if said.startswith("TypeError") and "argument" in said and not outcome.where:
         return "Compare with the call above, and keep the `def` line as it was released."
     if said.startswith(f"TypeError: {name}()"):
         return f"Compare this call of `{name}` with its `def` line."
@@ -569,15 +570,15 @@ def _notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
         call = exercise.describe_call(beyond.case.args, compare.as_code)
         notes.append(
             f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "
-            f"gives `{_shown(beyond.mine)}`; the course's own gives `{_shown(beyond.right)}`."
+            f"gives `{_shown(beyond.outcome)}`; the course's own gives `{_shown(beyond.right)}`."
         )
-    changed = [words for trial in tried for words in trial.mine.left_changed]
+    changed = [words for trial in tried for words in trial.outcome.left_changed]
     if changed:
         notes.append(sentence(changed))
-    warned = [text for trial in tried for text in trial.mine.warned]
+    warned = [text for trial in tried for text in trial.outcome.warned]
     if warned:
         notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")
-    printed = next((trial.mine.printed for trial in tried if trial.mine.printed.strip()), "")
+    printed = next((trial.outcome.printed for trial in tried if trial.outcome.printed.strip()), "")
     if printed:
         first, *more = printed.strip().splitlines()
         text = compare.cut(first + " ..." * bool(more), 80).strip()

@@ -30,7 +30,7 @@ class NotAllowed(Exception):
 
 
 @dataclass
-class Noted:
+class Observed:
     """What was seen around an answer while it ran."""
 
     printed: str = ""
@@ -41,29 +41,29 @@ class Noted:
     """Whether its time was up."""
 
 
-def run_quietly(run: Callable[[], object], seconds: float, without: tuple[str, ...]) -> Noted:
+def run_quietly(run: Callable[[], object], seconds: float, without: tuple[str, ...]) -> Observed:
     """Run a function that calls an answer: silent, in time, what the process shares kept as it was.
 
     without: the functions that refuse to work meanwhile.
     """
-    noted, printed = Noted(), Bounded(PRINTED_LIMIT)
+    observed, printed = Observed(), Bounded(PRINTED_LIMIT)
 
     def work() -> None:
         run()
-        noted.warned = [  # in time, too: the text may be one of the answer's own making
+        observed.warned = [  # in time, too: the text may be one of the answer's own making
             f"{each.category.__name__}: {str_of(each.message)}" for each in caught[:MOST_WARNINGS]
         ]
 
-    with restored() as noted.left_changed, warnings.catch_warnings(record=True) as caught:
+    with restored() as observed.left_changed, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             # what an answer registers ends with it
             with tk.library.scope(), quiet(printed), refused(without):
                 limited(work, seconds)
         except TimeLimit:
-            noted.is_late = True
-    noted.printed = printed.getvalue()
-    return noted
+            observed.is_late = True
+    observed.printed = printed.getvalue()
+    return observed
 
 
 class Bounded(io.StringIO):

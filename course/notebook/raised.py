@@ -10,12 +10,12 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from course.notebook.looked import Looked, Slip
+from course.notebook.answer_tree import AnswerTree, Slip
 
 
-def causes(answer: Looked) -> Iterator[Slip]:
+def causes(answer: AnswerTree) -> Iterator[Slip]:
     """The slips that the exception fits, the most special first."""
-    if answer.mine.error is None:
+    if answer.outcome.error is None:
         return
     for pattern, name, words in _RAISED:
         found = answer.said(pattern)
@@ -25,11 +25,11 @@ def causes(answer: Looked) -> Iterator[Slip]:
                 yield Slip(name, sentence)
 
 
-def _name(answer: Looked) -> str:
-    return type(answer.mine.error).__name__
+def _name(answer: AnswerTree) -> str:
+    return type(answer.outcome.error).__name__
 
 
-def _another_exception(answer: Looked, found: re.Match[str]) -> str:
+def _another_exception(answer: AnswerTree, found: re.Match[str]) -> str:
     observed = answer.right.value
     asked = type(answer.right.error).__name__ if answer.right.ended == "raised" else ""
     if isinstance(observed, dict):
@@ -39,14 +39,14 @@ def _another_exception(answer: Looked, found: re.Match[str]) -> str:
     return f"{asked} is expected in this case, and {_name(answer)} is raised."
 
 
-def _switched_off(answer: Looked, found: re.Match[str]) -> str:
+def _switched_off(answer: AnswerTree, found: re.Match[str]) -> str:
     sentence = f"`{found[1]}` does what this exercise asks you to write, and is switched off here."
     if answer.line and found[1].rpartition(".")[2] not in answer.line:
         return f"{sentence} The library calls it for `{answer.line}`."
     return sentence
 
 
-def _raises_itself(answer: Looked, found: re.Match[str]) -> str:
+def _raises_itself(answer: AnswerTree, found: re.Match[str]) -> str:
     if answer.right.ended == "raised" or not answer.in_the_line(ast.Raise):
         return ""
     return (
@@ -55,7 +55,7 @@ def _raises_itself(answer: Looked, found: re.Match[str]) -> str:
     )
 
 
-def _takes_one_number(answer: Looked, found: re.Match[str]) -> str:
+def _takes_one_number(answer: AnswerTree, found: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         name = ast.unparse(call.func)
         if name.endswith(".item") or name in ("float", "int") or name.startswith("math."):
@@ -65,7 +65,7 @@ def _takes_one_number(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _not_recorded(answer: Looked, found: re.Match[str]) -> str:
+def _not_recorded(answer: AnswerTree, found: re.Match[str]) -> str:
     sentence = "Nothing on the way to this result was recorded."
     for call in answer.nodes(ast.Call):
         name = ast.unparse(call.func).rpartition(".")[2]
@@ -76,23 +76,23 @@ def _not_recorded(answer: Looked, found: re.Match[str]) -> str:
     return f"{sentence} Is there an input with `requires_grad=True`?"
 
 
-def _unpacked(answer: Looked, found: re.Match[str]) -> str:
-    count = re.search(r"expected (\d+)(?:, got (\d+))?", answer.mine.message[0])
+def _unpacked(answer: AnswerTree, found: re.Match[str]) -> str:
+    count = re.search(r"expected (\d+)(?:, got (\d+))?", answer.outcome.message[0])
     if count is None:
         return ""
     names = "1 name" if count[1] == "1" else f"{count[1]} names"
     return f"The line has {names} for {count[2] or 'more'} of what comes at a time."
 
 
-def _subscripts(answer: Looked) -> list[ast.Subscript]:
+def _subscripts(answer: AnswerTree) -> list[ast.Subscript]:
     """The subscripts in the line that raised, those that are inside of another left out."""
     found = answer.in_the_line(ast.Subscript)
     return [node for node in found if not isinstance(answer.parents[node], ast.Subscript)]
 
 
-def _missing_key(answer: Looked, found: re.Match[str]) -> str:
+def _missing_key(answer: AnswerTree, found: re.Match[str]) -> str:
     asked = {ast.unparse(node) for node in _subscripts(answer)}
-    key = answer.mine.message[0]
+    key = answer.outcome.message[0]
     if "<function" in key:
         return "The key is a function, and names are the keys here: `func.__name__` is its name."
     if len(asked) != 1:
@@ -102,7 +102,7 @@ def _missing_key(answer: Looked, found: re.Match[str]) -> str:
     )
 
 
-def _outside(answer: Looked, found: re.Match[str]) -> str:
+def _outside(answer: AnswerTree, found: re.Match[str]) -> str:
     nodes = _subscripts(answer)
     fixed = [node for node in nodes if isinstance(node.slice, ast.Constant)]
     asked = {ast.unparse(node) for node in fixed or nodes}
@@ -114,7 +114,7 @@ def _outside(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _dimension_gone(answer: Looked, found: re.Match[str]) -> str:
+def _dimension_gone(answer: AnswerTree, found: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         options = {keyword.arg for keyword in call.keywords}
         if "dim" in options and "keepdim" not in options:
@@ -125,13 +125,13 @@ def _dimension_gone(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_dimensions(answer: Looked, found: re.Match[str]) -> str:
+def _no_dimensions(answer: AnswerTree, found: re.Match[str]) -> str:
     if "[:]" not in answer.line:
         return ""
     return "An array without dimensions has no `[:]`. `[...]` writes into an array of any shape."
 
 
-def _zero(answer: Looked, found: re.Match[str]) -> str:
+def _zero(answer: AnswerTree, found: re.Match[str]) -> str:
     divisions = (ast.Div, ast.FloorDiv, ast.Mod)
     nodes = [node for node in answer.in_the_line(ast.BinOp) if isinstance(node.op, divisions)]
     divisors = {ast.unparse(node.right) for node in nodes}
@@ -140,7 +140,7 @@ def _zero(answer: Looked, found: re.Match[str]) -> str:
     return f"`{divisors.pop()}` is 0 in this case, and nothing can be divided by 0."
 
 
-def _no_order(answer: Looked, found: re.Match[str]) -> str:
+def _no_order(answer: AnswerTree, found: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id in ("max", "min", "sorted"):
             return (
@@ -150,7 +150,7 @@ def _no_order(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_attribute(answer: Looked, found: re.Match[str]) -> str:
+def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
     name = found[1]
     for method in answer.nodes(ast.FunctionDef):
         local = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
@@ -166,7 +166,7 @@ def _no_attribute(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _local_elsewhere(answer: Looked, found: re.Match[str]) -> str:
+def _local_elsewhere(answer: AnswerTree, found: re.Match[str]) -> str:
     name = found[1]
     for function in answer.nodes(ast.FunctionDef):
         stored = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
@@ -180,7 +180,7 @@ def _local_elsewhere(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _without_a_star(answer: Looked, found: re.Match[str]) -> str:
+def _without_a_star(answer: AnswerTree, found: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         names = [each.id for each in call.args if isinstance(each, ast.Name)]
         if "kwargs" in names or (names and "save_for_backward" in ast.unparse(call.func)):
@@ -194,7 +194,7 @@ def _without_a_star(answer: Looked, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_blocks(answer: Looked, found: re.Match[str]) -> str:
+def _no_blocks(answer: AnswerTree, found: re.Match[str]) -> str:
     if "-(-" in answer.line and answer.said(r"not \(0, "):
         return (
             "Without elements there are 0 blocks, and a launch has at least one. Launch only if "
@@ -205,7 +205,7 @@ def _no_blocks(answer: Looked, found: re.Match[str]) -> str:
     return "`//` rounds down, here to 0 blocks. `-(-n // 32)` rounds up."
 
 
-def _race(answer: Looked, found: re.Match[str]) -> str:
+def _race(answer: AnswerTree, found: re.Match[str]) -> str:
     who, place = found[1], found[2]
     why = "no barrier holds between blocks" if who == "blocks" else "no barrier is in between"
     return (
@@ -214,7 +214,7 @@ def _race(answer: Looked, found: re.Match[str]) -> str:
     )
 
 
-_Words = str | Callable[[Looked, re.Match[str]], str]
+_Words = str | Callable[[AnswerTree, re.Match[str]], str]
 
 _RAISED: tuple[tuple[str, str, _Words], ...] = (
     ("", "another exception", _another_exception),

@@ -14,7 +14,7 @@ import numpy as np
 
 import tensorkit as tk
 from course.notebook import compare
-from course.notebook.looked import Slip
+from course.notebook.answer_tree import Slip
 from course.notebook.plain import Seen
 from course.notebook.runner import Outcome
 
@@ -30,17 +30,17 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
     returned = [pair for pair in failed if all(one.ended == "returned" for one in pair)]
     if not returned or returned[0] is not failed[0]:
         return None
-    if all(mine.changed for mine, _ in returned):
+    if all(given.changed for given, _ in returned):
         position, what = next(iter(returned[0][0].changed.items()))
         of = f"`{what}` of a" if what != "values" else "A"
         words = f"{of}rgument {position + 1} is not as it was before the call."
         return Slip("an argument is changed", words)
     places, parts = [], []
-    for mine, right in returned:
-        place, *part = _differing(mine.value, right.value)
+    for given, right in returned:
+        place, *part = _differing(given.value, right.value)
         places.append(place)
         parts.append(part)
-    if any(mine is ... for mine, _ in parts):
+    if any(given is ... for given, _ in parts):
         return None
     found = _of_other_kinds(parts, places) or _of_numbers(parts, source)
     if found is None:
@@ -52,11 +52,11 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
 
 
 def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
-    if not all(_is_array(mine) and _is_array(right) for mine, right in parts):
+    if not all(_is_array(given) and _is_array(right) for given, right in parts):
         return None
-    arrays = [(_array(mine), _array(right)) for mine, right in parts]
+    arrays = [(_array(given), _array(right)) for given, right in parts]
     for name, holds, sentence in _RELATIONS:
-        if all(holds(mine, right) for mine, right in arrays):
+        if all(holds(given, right) for given, right in arrays):
             cause = _cause(name, f"{arrays[0][0].dtype}\n{source}")
             if cause or name not in _SAID_BY_THE_ROW:
                 return Slip(name, f"{sentence}{cause}")
@@ -65,12 +65,12 @@ def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
 
 def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Slip | None:
     """What is no matter of numbers: another kind, a part of it, a demand that is not met."""
-    mine, right = parts[0]
-    if places[0] and len(set(places)) == 1 and {type(mine), type(right)} == {bool}:
-        found, asked = bool(mine), bool(right)
+    given, right = parts[0]
+    if places[0] and len(set(places)) == 1 and {type(given), type(right)} == {bool}:
+        found, asked = bool(given), bool(right)
         return Slip("a demand not met", f"“{places[0]}” is {found}, and should be {asked}.")
-    if isinstance(right, Seen) and not isinstance(mine, Seen):
-        return _not_seen(mine, right)
+    if isinstance(right, Seen) and not isinstance(given, Seen):
+        return _not_seen(given, right)
     if all(type(one) is dict and type(other) is dict for one, other in parts):
         return _of_keys(parts)
     if all(isinstance(other, tuple) and _position(one, other) is not None for one, other in parts):
@@ -80,11 +80,11 @@ def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Sl
         parts = [(one[0], other[0]) for one, other in parts if one and other]
     if not parts or any(one is None or _is_of_kind(one, other) for one, other in parts):
         return None
-    what = "What comes back" if parts[0][0] is mine else "The first entry"
-    mine, right = parts[0]
-    sentence = f"{what} is {compare.kind(mine)}, and {compare.kind(right)} is asked for."
+    what = "What comes back" if parts[0][0] is given else "The first entry"
+    given, right = parts[0]
+    sentence = f"{what} is {compare.kind(given)}, and {compare.kind(right)} is asked for."
     is_number = type(right) in (int, float)
-    if is_number and isinstance(mine, tk.Tensor) and mine.numel() == 1:
+    if is_number and isinstance(given, tk.Tensor) and given.numel() == 1:
         sentence = f"{what} is still a tensor: `.item()` takes the number out."
     return Slip("a value of another kind", sentence)
 
@@ -101,24 +101,24 @@ _TAKEN_FOR: dict[type, tuple[type, ...]] = {
 """Other kinds of numbers that are compared as this one."""
 
 
-def _is_of_kind(mine: Any, right: Any) -> bool:
-    if _are_sequences(mine, right) or compare.kind(mine) == compare.kind(right):
+def _is_of_kind(given: Any, right: Any) -> bool:
+    if _are_sequences(given, right) or compare.kind(given) == compare.kind(right):
         return True
     taken_for = _TAKEN_FOR.get(type(right), ())
-    return isinstance(mine, taken_for) and not isinstance(mine, bool)
+    return isinstance(given, taken_for) and not isinstance(given, bool)
 
 
-def _not_seen(mine: Any, right: Seen) -> Slip | None:
+def _not_seen(given: Any, right: Seen) -> Slip | None:
     """What comes back where an exercise has looked at something in a right answer."""
     if "raises" in right:
         return Slip(
             "nothing is raised",
-            f"In this case {right['raises']} is expected, and {compare.kind(mine)} comes back.",
+            f"In this case {right['raises']} is expected, and {compare.kind(given)} comes back.",
         )
     asked = next((value for value in right.values() if type(value) is not bool), None)
-    if asked is None or mine is None or _is_of_kind(mine, asked):
+    if asked is None or given is None or _is_of_kind(given, asked):
         return None
-    words = f"What comes back is {compare.kind(mine)}, and {compare.kind(asked)} is asked for."
+    words = f"What comes back is {compare.kind(given)}, and {compare.kind(asked)} is asked for."
     return Slip("a value of another kind", words)
 
 
@@ -128,32 +128,32 @@ def _position(value: Any, whole: tuple[Any, ...]) -> int | None:
 
 
 def _of_keys(parts: Sequence[Sequence[Any]]) -> Slip | None:
-    mine, right = parts[0]
+    given, right = parts[0]
     if all(other.keys() - one.keys() for one, other in parts):
-        key = next(key for key in right if key not in mine)
+        key = next(key for key in right if key not in given)
         return Slip("an entry is missing", f"The entry {key!r} is missing in the dictionary.")
     if all(one.keys() - other.keys() for one, other in parts):
-        key = next(key for key in mine if key not in right)
+        key = next(key for key in given if key not in right)
         return Slip("an entry too many", f"The entry {key!r} does not belong in the dictionary.")
     return None
 
 
-def _differing(mine: Any, right: Any) -> tuple[str, Any, Any]:
+def _differing(given: Any, right: Any) -> tuple[str, Any, Any]:
     """The only part in which two containers of the same size differ; else both as they are.
 
     In front stands the name of the part, if it has one.
     """
-    are_seen = isinstance(mine, Seen) and isinstance(right, Seen)
-    are_dicts = isinstance(mine, dict) and isinstance(right, dict)
-    if are_seen or (are_dicts and mine.keys() == right.keys()):
-        parts = [(str(key), mine[key], right[key]) for key in right if key in mine]
-    elif _is_structure(mine) and _is_structure(right) and len(mine) == len(right):
-        parts = [("", *pair) for pair in zip(mine, right, strict=True)]
+    are_seen = isinstance(given, Seen) and isinstance(right, Seen)
+    are_dicts = isinstance(given, dict) and isinstance(right, dict)
+    if are_seen or (are_dicts and given.keys() == right.keys()):
+        parts = [(str(key), given[key], right[key]) for key in right if key in given]
+    elif _is_structure(given) and _is_structure(right) and len(given) == len(right):
+        parts = [("", *pair) for pair in zip(given, right, strict=True)]
     else:
-        return "", mine, right
+        return "", given, right
     different = [part for part in parts if compare.difference(*part[1:]) is not None]
     if len(different) != 1:
-        return "", mine, right
+        return "", given, right
     name, one, other = different[0]
     inner, one, other = _differing(one, other)
     return name or inner, one, other
@@ -178,105 +178,109 @@ def _array(value: Any) -> np.ndarray:
     return array.astype(np.int8) if array.dtype == bool else array
 
 
-def _is_same(mine: np.ndarray, right: np.ndarray) -> bool:
+def _is_same(given: np.ndarray, right: np.ndarray) -> bool:
     """Whether shapes and numbers agree, as closely as the coarser dtype allows."""
-    if mine.shape != right.shape:
+    if given.shape != right.shape:
         return False
-    names = {array.dtype.name for array in (mine, right)}
+    names = {array.dtype.name for array in (given, right)}
     relative, absolute = max(compare.TOLERANCES.get(name, (0.0, 0.0)) for name in names)
-    one, other = (array.astype(np.float64) for array in (mine, right))
+    one, other = (array.astype(np.float64) for array in (given, right))
     return bool(np.allclose(one, other, rtol=relative, atol=absolute, equal_nan=True))
 
 
-def _same_in_another_dtype(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.dtype != right.dtype and _is_same(mine, right)
+def _same_in_another_dtype(given: np.ndarray, right: np.ndarray) -> bool:
+    return given.dtype != right.dtype and _is_same(given, right)
 
 
-def _same_in_another_shape(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.shape != right.shape and _is_same(mine.reshape(-1), right.reshape(-1))
+def _same_in_another_shape(given: np.ndarray, right: np.ndarray) -> bool:
+    return given.shape != right.shape and _is_same(given.reshape(-1), right.reshape(-1))
 
 
-def _exchanged(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.ndim > 1 and _is_same(mine.swapaxes(-1, -2), right)
+def _exchanged(given: np.ndarray, right: np.ndarray) -> bool:
+    return given.ndim > 1 and _is_same(given.swapaxes(-1, -2), right)
 
 
-def _reversed(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.ndim == 1 and len(mine) > 1 and _is_same(mine[::-1], right)
+def _reversed(given: np.ndarray, right: np.ndarray) -> bool:
+    return given.ndim == 1 and len(given) > 1 and _is_same(given[::-1], right)
 
 
-def _negative(mine: np.ndarray, right: np.ndarray) -> bool:
-    return bool(mine.any()) and _is_same(-mine.astype(np.float64), right)
+def _negative(given: np.ndarray, right: np.ndarray) -> bool:
+    return bool(given.any()) and _is_same(-given.astype(np.float64), right)
 
 
-def _rounded_down(mine: np.ndarray, right: np.ndarray) -> bool:
-    return not _is_same(mine, right) and _is_same(mine, np.floor(right))
+def _rounded_down(given: np.ndarray, right: np.ndarray) -> bool:
+    return not _is_same(given, right) and _is_same(given, np.floor(right))
 
 
-def _cut(mine: np.ndarray, right: np.ndarray) -> bool:
-    return not _is_same(mine, right) and _is_same(mine, np.trunc(right))
+def _cut(given: np.ndarray, right: np.ndarray) -> bool:
+    return not _is_same(given, right) and _is_same(given, np.trunc(right))
 
 
-def _all_zero(mine: np.ndarray, right: np.ndarray) -> bool:
+def _all_zero(given: np.ndarray, right: np.ndarray) -> bool:
     is_fraction = right.dtype.kind == "f"
-    return is_fraction and mine.size > 0 and not mine.any() and mine.shape == right.shape
+    return is_fraction and given.size > 0 and not given.any() and given.shape == right.shape
 
 
-def _has(value: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], bool]:
-    """Whether there is a nan, or inf, where a number is expected."""
+def _contains(
+    value: Callable[[np.ndarray], np.ndarray],
+) -> Callable[[np.ndarray, np.ndarray], bool]:
+    """A test of whether there is a nan, or inf, where a number is expected."""
 
-    def holds(mine: np.ndarray, right: np.ndarray) -> bool:
-        if mine.shape != right.shape or mine.dtype.kind != "f":
+    def holds(given: np.ndarray, right: np.ndarray) -> bool:
+        if given.shape != right.shape or given.dtype.kind != "f":
             return False
-        return bool((value(mine) & np.isfinite(right)).any())
+        return bool((value(given) & np.isfinite(right)).any())
 
     return holds
 
 
-def _nearly(mine: np.ndarray, right: np.ndarray) -> bool:
-    if mine.shape != right.shape or mine.size == 0 or right.dtype.kind != "f":
+def _nearly(given: np.ndarray, right: np.ndarray) -> bool:
+    if given.shape != right.shape or given.size == 0 or right.dtype.kind != "f":
         return False
-    return bool(right.any()) and bool(np.allclose(mine.astype(float), right, rtol=1e-3, atol=0))
+    return bool(right.any()) and bool(np.allclose(given.astype(float), right, rtol=1e-3, atol=0))
 
 
 def _more_dimensions(sign: int) -> Callable[[np.ndarray, np.ndarray], bool]:
-    return lambda mine, right: sign * (mine.ndim - right.ndim) > 0
+    return lambda given, right: sign * (given.ndim - right.ndim) > 0
 
 
-def _in_another_order(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.shape != right.shape and sorted(mine.shape) == sorted(right.shape)
+def _in_another_order(given: np.ndarray, right: np.ndarray) -> bool:
+    return given.shape != right.shape and sorted(given.shape) == sorted(right.shape)
 
 
-def _rounded(mine: np.ndarray, right: np.ndarray) -> bool:
+def _rounded(given: np.ndarray, right: np.ndarray) -> bool:
     exact = right.astype(np.float64)
-    return right.size > 0 and any(_is_same(mine, exact.round(digits)) for digits in range(5))
+    return right.size > 0 and any(_is_same(given, exact.round(digits)) for digits in range(5))
 
 
-def _one_factor(mine: np.ndarray, right: np.ndarray) -> bool:
-    if mine.shape != right.shape or mine.size < 2 or not mine.all() or not right.all():
+def _one_factor(given: np.ndarray, right: np.ndarray) -> bool:
+    if given.shape != right.shape or given.size < 2 or not given.all() or not right.all():
         return False
-    ratios = mine.astype(np.float64) / right
+    ratios = given.astype(np.float64) / right
     is_one = bool(np.allclose(ratios, ratios.flat[0], rtol=1e-3))
-    return is_one and float(np.ptp(right)) > 0 and not _is_same(mine, right)
+    return is_one and float(np.ptp(right)) > 0 and not _is_same(given, right)
 
 
 def _only(end: int) -> Callable[[np.ndarray, np.ndarray], bool]:
-    def holds(mine: np.ndarray, right: np.ndarray) -> bool:
+    """A test of whether the answer is one entry of the right one: the first, 0, or the last, -1."""
+
+    def holds(given: np.ndarray, right: np.ndarray) -> bool:
         is_many = right.ndim > 0 and len(right) > 0
-        return is_many and (_is_same(mine, right[end]) or _is_same(mine, right[end][None]))
+        return is_many and (_is_same(given, right[end]) or _is_same(given, right[end][None]))
 
     return holds
 
 
-def _without_last(mine: np.ndarray, right: np.ndarray) -> bool:
-    return right.ndim > 0 and len(right) > 0 and _is_same(mine, right[:-1])
+def _without_last(given: np.ndarray, right: np.ndarray) -> bool:
+    return right.ndim > 0 and len(right) > 0 and _is_same(given, right[:-1])
 
 
-def _without_first(mine: np.ndarray, right: np.ndarray) -> bool:
-    return right.ndim > 0 and len(right) > 0 and _is_same(mine, right[1:])
+def _without_first(given: np.ndarray, right: np.ndarray) -> bool:
+    return right.ndim > 0 and len(right) > 0 and _is_same(given, right[1:])
 
 
-def _one_more(mine: np.ndarray, right: np.ndarray) -> bool:
-    return mine.ndim > 0 and right.ndim > 0 and len(mine) > 0 and _is_same(mine[:-1], right)
+def _one_more(given: np.ndarray, right: np.ndarray) -> bool:
+    return given.ndim > 0 and right.ndim > 0 and len(given) > 0 and _is_same(given[:-1], right)
 
 
 _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...] = (
@@ -314,12 +318,12 @@ _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...
     ("all zeros", _all_zero, "Every number is 0."),
     (
         "not a number",
-        _has(np.isnan),
+        _contains(np.isnan),
         "There is a nan in it, which is what 0 / 0, inf - inf and inf / inf give.",
     ),
     (
         "too large for its dtype",
-        _has(np.isinf),
+        _contains(np.isinf),
         "There is an inf in it, where a number is expected.",
     ),
     ("too few dimensions", _more_dimensions(-1), "There are too few dimensions in the result."),

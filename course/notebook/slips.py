@@ -14,18 +14,18 @@ from collections.abc import Callable, Iterator
 
 import tensorkit as tk
 from course.notebook import raised
-from course.notebook.looked import Looked, Slip
+from course.notebook.answer_tree import AnswerTree, Slip
 from course.notebook.rules import parsed
 from course.notebook.runner import Outcome
 
 
-def first_slip(source: str, mine: Outcome, right: Outcome) -> Slip | None:
+def first_slip(source: str, outcome: Outcome, right: Outcome) -> Slip | None:
     """The first slip in the answer's text that may explain what it did; None if there is none."""
     tree = parsed(source)
     if tree is None:
         return None
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    answer = Looked(tree, parents, textwrap.dedent(source).splitlines(), mine, right)
+    answer = AnswerTree(tree, parents, textwrap.dedent(source).splitlines(), outcome, right)
     return next((slip for look in _LOOKS for slip in look(answer)), None)
 
 
@@ -61,7 +61,7 @@ _OTHERS_HAVE = (
 """Names of tensor methods that lists, dictionaries, dtypes or results have with another meaning."""
 
 
-def _not_called(answer: Looked) -> Iterator[Slip]:
+def _not_called(answer: AnswerTree) -> Iterator[Slip]:
     has_arrays = any(
         node.id == "np" for node in answer.nodes(ast.Name)
     )  # whose `size` is no method
@@ -84,7 +84,7 @@ def _not_called(answer: Looked) -> Iterator[Slip]:
         )
 
 
-def _called_property(answer: Looked) -> Iterator[Slip]:
+def _called_property(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Call) if answer.said("not callable") else ():
         function = node.func
         if not isinstance(function, ast.Attribute) or not _is_property(function.attr):
@@ -97,7 +97,7 @@ def _called_property(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _truth_of_many(answer: Looked) -> Iterator[Slip]:
+def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
     if not answer.said("[Bb]oolean value of Tensor|truth value of an array"):
         return
     for node in filter(answer.raised_in, answer.nodes(ast.UnaryOp)):
@@ -129,8 +129,8 @@ def _truth_of_many(answer: Looked) -> Iterator[Slip]:
         )
 
 
-def _decimal_comma(answer: Looked) -> Iterator[Slip]:
-    value = answer.mine.value
+def _decimal_comma(answer: AnswerTree) -> Iterator[Slip]:
+    value = answer.outcome.value
     is_pair = isinstance(value, list | tuple) and len(value) == 2
     if isinstance(answer.right.value, list | tuple) or not (is_pair or answer.said("'tuple'")):
         return
@@ -154,7 +154,7 @@ def _decimal_comma(answer: Looked) -> Iterator[Slip]:
 _ENDS_IN_PLACE = ("backward", "retain_grad", "register_hook", *_OTHERS_HAVE)
 
 
-def _result_lost(answer: Looked) -> Iterator[Slip]:
+def _result_lost(answer: AnswerTree) -> Iterator[Slip]:
     tensors = {arg.arg for arg in answer.nodes(ast.arg) if _is_tensor(arg.annotation)}
     made = {
         target.id
@@ -186,7 +186,7 @@ def _makes_another(node: ast.expr) -> bool:
     return called == "set" or called[:1].isupper()
 
 
-def _written_into_a_copy(answer: Looked) -> Iterator[Slip]:
+def _written_into_a_copy(answer: AnswerTree) -> Iterator[Slip]:
     masks = {
         target.id
         for node in answer.nodes(ast.Assign)
@@ -218,8 +218,8 @@ def _written_into_a_copy(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _tuple_not_unpacked(answer: Looked) -> Iterator[Slip]:
-    value = answer.mine.value
+def _tuple_not_unpacked(answer: AnswerTree) -> Iterator[Slip]:
+    value = answer.outcome.value
     is_returned = isinstance(value, list | tuple) and len(value) == 1
     if not (is_returned or answer.said("'?tuple'?|converted to an index")):
         return
@@ -240,7 +240,7 @@ def _tuple_not_unpacked(answer: Looked) -> Iterator[Slip]:
         )
 
 
-def _range_ends_early(answer: Looked) -> Iterator[Slip]:
+def _range_ends_early(answer: AnswerTree) -> Iterator[Slip]:
     if any("+ 1" in ast.unparse(node.slice) for node in answer.nodes(ast.Subscript)):
         return  # the next entry is looked at as well
     for node in answer.nodes(ast.Call):
@@ -257,20 +257,20 @@ def _range_ends_early(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _no_return(answer: Looked) -> Iterator[Slip]:
-    value, asked = answer.mine.value, answer.right.value
+def _no_return(answer: AnswerTree) -> Iterator[Slip]:
+    value, asked = answer.outcome.value, answer.right.value
     if isinstance(value, dict) and isinstance(asked, dict):  # what an exercise saw of it
         values = [(one, asked[key]) for key, one in value.items() if key in asked]
     else:
         values = [(value, asked)]
-    if answer.mine.ended != "returned" or not any(a is None is not b for a, b in values):
+    if answer.outcome.ended != "returned" or not any(a is None is not b for a, b in values):
         return
     functions = list(answer.nodes(ast.FunctionDef))
     if functions and not any(node.value for node in answer.nodes(ast.Return)):
         yield Slip("no return", "Your function gives nothing back: is a `return` missing?")
 
 
-def _returns_in_a_loop(answer: Looked) -> Iterator[Slip]:
+def _returns_in_a_loop(answer: AnswerTree) -> Iterator[Slip]:
     for loop in (*answer.nodes(ast.For), *answer.nodes(ast.While)):
         body = loop.body[-1].body if isinstance(loop.body[-1], ast.With) else loop.body
         goes_on = any(isinstance(node, ast.Continue) for node in ast.walk(loop))
@@ -282,9 +282,9 @@ def _returns_in_a_loop(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _unused_argument(answer: Looked) -> Iterator[Slip]:
+def _unused_argument(answer: AnswerTree) -> Iterator[Slip]:
     function = next(answer.nodes(ast.FunctionDef), None)
-    if function is None or answer.mine.ended != "returned":
+    if function is None or answer.outcome.ended != "returned":
         return
     used = answer.read_in(answer.tree)
     for argument in function.args.args:
@@ -296,13 +296,13 @@ def _unused_argument(answer: Looked) -> Iterator[Slip]:
         yield Slip("an argument is not used", f"`{argument.arg}` is not used, {then}.")
 
 
-def _argument_changed(answer: Looked) -> Iterator[Slip]:
+def _argument_changed(answer: AnswerTree) -> Iterator[Slip]:
     """The first line that writes into an argument which is no longer as it was."""
     function = next(answer.nodes(ast.FunctionDef), None)
-    if function is None or answer.mine.ended != "returned":
+    if function is None or answer.outcome.ended != "returned":
         return
     names = [argument.arg for argument in function.args.args]
-    changed = answer.mine.changed
+    changed = answer.outcome.changed
     at_fault = [names[n] for n, what in changed.items() if what == "values" and n < len(names)]
     sharing = dict.fromkeys(at_fault, "")  # a name, and the line in which it was given this memory
     for node in answer.nodes((ast.stmt, ast.Call)) if sharing else ():
@@ -362,7 +362,7 @@ def _owner(node: ast.AST, sharing: dict[str, str]) -> str:
     return ""
 
 
-def _exception_returned(answer: Looked) -> Iterator[Slip]:
+def _exception_returned(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Return):
         value = node.value.func if isinstance(node.value, ast.Call) else node.value
         named = getattr(builtins, value.id, None) if isinstance(value, ast.Name) else None
@@ -374,8 +374,8 @@ def _exception_returned(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _never_raises(answer: Looked) -> Iterator[Slip]:
-    if answer.right.ended != "raised" or answer.mine.ended != "returned":
+def _never_raises(answer: AnswerTree) -> Iterator[Slip]:
+    if answer.right.ended != "raised" or answer.outcome.ended != "returned":
         return
     if not any(answer.nodes(ast.Raise)):
         name = type(answer.right.error).__name__
@@ -386,7 +386,7 @@ def _never_raises(answer: Looked) -> Iterator[Slip]:
         )
 
 
-def _rounds_down(answer: Looked) -> Iterator[Slip]:
+def _rounds_down(answer: AnswerTree) -> Iterator[Slip]:
     right = answer.right.value
     is_fraction = isinstance(right, float) or (
         isinstance(right, tk.Tensor) and right.dtype.is_floating_point
@@ -400,7 +400,7 @@ def _rounds_down(answer: Looked) -> Iterator[Slip]:
             yield Slip("rounded down", f"`//` rounds down in `{text}`; `/` divides.")
 
 
-def _generator_returned(answer: Looked) -> Iterator[Slip]:
+def _generator_returned(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Return):
         if isinstance(node.value, ast.GeneratorExp):
             text = ast.unparse(node.value)
@@ -410,7 +410,7 @@ def _generator_returned(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _range_too_short(answer: Looked) -> Iterator[Slip]:
+def _range_too_short(answer: AnswerTree) -> Iterator[Slip]:
     for loop in answer.nodes(ast.For):
         text = ast.unparse(loop.iter)
         stop = loop.iter.args[-1] if text.startswith("range(") else None
@@ -424,8 +424,8 @@ def _range_too_short(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _ends_without_return(answer: Looked) -> Iterator[Slip]:
-    is_none = answer.mine.ended == "returned" and answer.mine.value is None
+def _ends_without_return(answer: AnswerTree) -> Iterator[Slip]:
+    is_none = answer.outcome.ended == "returned" and answer.outcome.value is None
     if not (is_none or answer.said("NoneType")) or answer.right.value is None:
         return
     for function in answer.nodes(ast.FunctionDef):
@@ -439,7 +439,7 @@ def _ends_without_return(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _local_in_a_method(answer: Looked) -> Iterator[Slip]:
+def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
     """A local name that nobody reads, where `self` has the same name."""
     own = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
     methods = [each for each in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(each.args)]
@@ -455,7 +455,7 @@ def _local_in_a_method(answer: Looked) -> Iterator[Slip]:
                 )
 
 
-def _unused_name(answer: Looked) -> Iterator[Slip]:
+def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
     """A name of several in a `for` that nobody reads."""
     read = answer.read_in(answer.tree)
     for loop in answer.nodes(ast.For):
@@ -469,31 +469,31 @@ def _unused_name(answer: Looked) -> Iterator[Slip]:
                 )
 
 
-def _does_nothing(answer: Looked) -> Iterator[Slip]:
+def _does_nothing(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Expr):
         if isinstance(node.value, ast.Attribute):
             text = ast.unparse(node)
             yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
 
 
-def _is_kernel(answer: Looked) -> bool:
+def _is_kernel(answer: AnswerTree) -> bool:
     """Whether there is a function under `@cuda.kernel` in the answer."""
     functions = answer.nodes(ast.FunctionDef)
     return any("kernel" in ast.unparse(each) for one in functions for each in one.decorator_list)
 
 
-def _is_off_by_a_constant(answer: Looked) -> bool:
+def _is_off_by_a_constant(answer: AnswerTree) -> bool:
     """Whether all elements differ from the right ones by one number, as that of a filled tensor."""
-    mine, right = answer.mine.value, answer.right.value
-    if answer.mine.ended != "returned" or answer.right.ended != "returned":
+    given, right = answer.outcome.value, answer.right.value
+    if answer.outcome.ended != "returned" or answer.right.ended != "returned":
         return False
-    if not (isinstance(mine, tk.Tensor) and isinstance(right, tk.Tensor)):
+    if not (isinstance(given, tk.Tensor) and isinstance(right, tk.Tensor)):
         return True
-    difference = mine - right if mine.shape == right.shape else tk.zeros(0)
+    difference = given - right if given.shape == right.shape else tk.zeros(0)
     return difference.numel() > 0 and (difference.max() - difference.min()).item() < 1e-3
 
 
-def _adds_to_what_was_there(answer: Looked) -> Iterator[Slip]:
+def _adds_to_what_was_there(answer: AnswerTree) -> Iterator[Slip]:
     for function in answer.nodes(ast.FunctionDef) if _is_kernel(answer) else ():
         parameters = {argument.arg for argument in function.args.args}
         set_before = {
@@ -514,7 +514,7 @@ def _adds_to_what_was_there(answer: Looked) -> Iterator[Slip]:
                     )
 
 
-def _not_always_written(answer: Looked) -> Iterator[Slip]:
+def _not_always_written(answer: AnswerTree) -> Iterator[Slip]:
     """A kernel that leaves some elements of what `tk.empty` made."""
     calls = [ast.unparse(node) for node in answer.nodes(ast.Call)]
     made = next((call for call in calls if call.startswith(("tk.empty(", "tk.empty_like("))), None)
@@ -529,8 +529,8 @@ def _not_always_written(answer: Looked) -> Iterator[Slip]:
             )
 
 
-def _goes_on_for_ever(answer: Looked) -> Iterator[Slip]:
-    for loop in answer.nodes(ast.While) if answer.mine.ended == "timed out" else ():
+def _goes_on_for_ever(answer: AnswerTree) -> Iterator[Slip]:
+    for loop in answer.nodes(ast.While) if answer.outcome.ended == "timed out" else ():
         yield Slip(
             "a loop without an end",
             f"It did not come to an end. `while {ast.unparse(loop.test)}` goes on as long as that "
@@ -538,7 +538,7 @@ def _goes_on_for_ever(answer: Looked) -> Iterator[Slip]:
         )
 
 
-_LOOKS: tuple[Callable[[Looked], Iterator[Slip]], ...] = (
+_LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _argument_changed,
     _no_return,
     _ends_without_return,

@@ -20,7 +20,7 @@ from course.shared.errors import CourseError
 from tensorkit.overrides import original, override, override_gradient
 
 
-class Asked:
+class Use:
     """Whether the library called the learner's function, as a sentence."""
 
     def __init__(self, name: str, is_written: bool) -> None:
@@ -40,7 +40,7 @@ class Asked:
 
 
 @contextmanager
-def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
+def transplant(function: Callable[..., Any]) -> Iterator[Use]:
     """Let tensorkit call `function` instead of its own while the block runs.
 
     function: the learner's answer to an exercise whose name stands in `PLACES`. One that is not
@@ -54,21 +54,21 @@ def transplant(function: Callable[..., Any]) -> Iterator[Asked]:
             f"tensorkit has no place for a function called {name!r}; there are places for "
             f"{', '.join(PLACES)}."
         )
-    asked = Asked(name, is_written=_is_written(name, function))
-    if not asked.is_written:
-        yield asked
+    use = Use(name, is_written=_is_written(name, function))
+    if not use.is_written:
+        yield use
         return
 
     def counted(*args: Any) -> Any:
-        asked.times += 1
+        use.times += 1
         return function(*args)
 
     try:
         with PLACES[name](counted):
-            yield asked
+            yield use
     except Exception as error:
         first = str(error).partition("\n")[0]
-        asked.error = f"{type(error).__name__}: {first}"
+        use.error = f"{type(error).__name__}: {first}"
 
 
 def _is_written(name: str, function: Callable[..., Any]) -> bool:
@@ -87,58 +87,58 @@ def _exercise_of(name: str) -> Exercise | None:
 # The places
 
 
-def _strides_of(mine: Any) -> AbstractContextManager[None]:
+def _strides_of(function: Any) -> AbstractContextManager[None]:
     """Of an array in the standard order the strides are what the learner's function says."""
     own = original("strides_of")
 
     def strides_of(array: Any) -> Any:
-        return mine(tuple(array.shape)) if array.flags.c_contiguous else own(array)
+        return function(tuple(array.shape)) if array.flags.c_contiguous else own(array)
 
     return override("strides_of", strides_of)
 
 
-def _is_contiguous(mine: Any) -> AbstractContextManager[None]:
-    return override("is_contiguous", mine)
+def _is_contiguous(function: Any) -> AbstractContextManager[None]:
+    return override("is_contiguous", function)
 
 
-def _broadcast_shapes(mine: Any) -> AbstractContextManager[None]:
+def _broadcast_shapes(function: Any) -> AbstractContextManager[None]:
     """Where the learner's function finds shapes that do not fit, the library words the error."""
     own = original("broadcast_shapes")
 
     def broadcast_shapes(a: Any, b: Any) -> Any:
         try:
-            return mine(tuple(a), tuple(b))
+            return function(tuple(a), tuple(b))
         except ValueError:
             return own(a, b)
 
     return override("broadcast_shapes", broadcast_shapes)
 
 
-def _on_tensors(mine: Any, *args: Any) -> Any:
+def _on_tensors(function: Any, *args: Any) -> Any:
     """What the learner's function makes of tensors, or of arrays: a plain backward has arrays."""
     if isinstance(args[0], tk.Tensor):
-        return mine(*args)
+        return function(*args)
     tensors = [
         tk.from_numpy(argument) if hasattr(argument, "ndim") else argument for argument in args
     ]
     with tk.no_grad():
-        found = mine(*tensors)
+        found = function(*tensors)
     return found.numpy() if isinstance(found, tk.Tensor) else found
 
 
-def _gradient_of_tanh(mine: Any) -> AbstractContextManager[None]:
-    return override_gradient(tk.tanh, input=lambda g, out: _on_tensors(mine, g, out))
+def _gradient_of_tanh(function: Any) -> AbstractContextManager[None]:
+    return override_gradient(tk.tanh, input=lambda g, out: _on_tensors(function, g, out))
 
 
-def _gradient_of_sigmoid(mine: Any) -> AbstractContextManager[None]:
-    return override_gradient(tk.sigmoid, input=lambda g, out: _on_tensors(mine, g, out))
+def _gradient_of_sigmoid(function: Any) -> AbstractContextManager[None]:
+    return override_gradient(tk.sigmoid, input=lambda g, out: _on_tensors(function, g, out))
 
 
-def _sum_to_shape(mine: Any) -> AbstractContextManager[None]:
-    return override("sum_to_shape", lambda x, *, to: _on_tensors(mine, x, to))
+def _sum_to_shape(function: Any) -> AbstractContextManager[None]:
+    return override("sum_to_shape", lambda x, *, to: _on_tensors(function, x, to))
 
 
-def _backward_order(mine: Any) -> AbstractContextManager[None]:
+def _backward_order(function: Any) -> AbstractContextManager[None]:
     """The engine in another order: the one that the learner's function gives."""
 
     def order(roots: list[Any], waiting: Any) -> Iterator[Any]:
@@ -149,7 +149,7 @@ def _backward_order(mine: Any) -> AbstractContextManager[None]:
         inputs[""] = [names[node] for node in _nodes(roots)]
         root = inputs[""][0] if len(inputs[""]) == 1 else ""
         nodes = {name: node for node, name in names.items()}
-        return (nodes[name] for name in (mine(inputs, root) if nodes else []) if name)
+        return (nodes[name] for name in (function(inputs, root) if nodes else []) if name)
 
     return override("backward_order", order)
 
@@ -184,15 +184,15 @@ def _step_of_sgd(change: Callable[[dict[str, Any], Any], None]) -> AbstractConte
     return override("step", step)
 
 
-def _sgd_step(mine: Any) -> AbstractContextManager[None]:
+def _sgd_step(function: Any) -> AbstractContextManager[None]:
     def change(group: dict[str, Any], _: Any) -> None:
         parameters = group["params"]
-        mine(parameters, [parameter.grad for parameter in parameters], group["lr"])
+        function(parameters, [parameter.grad for parameter in parameters], group["lr"])
 
     return _step_of_sgd(change)
 
 
-def _momentum_step(mine: Any) -> AbstractContextManager[None]:
+def _momentum_step(function: Any) -> AbstractContextManager[None]:
     def change(group: dict[str, Any], optimizer: Any) -> None:
         parameters = group["params"]
         states = [optimizer.state[parameter] for parameter in parameters]
@@ -200,13 +200,13 @@ def _momentum_step(mine: Any) -> AbstractContextManager[None]:
             state.setdefault("momentum_buffer", tk.zeros_like(parameter))
         velocities = [state["momentum_buffer"] for state in states]
         gradients = [parameter.grad for parameter in parameters]
-        mine(parameters, gradients, velocities, group["lr"], group["momentum"])
+        function(parameters, gradients, velocities, group["lr"], group["momentum"])
 
     return _step_of_sgd(change)
 
 
-def _find_kernel(mine: Any) -> AbstractContextManager[None]:
-    return override("find_kernel", mine)
+def _find_kernel(function: Any) -> AbstractContextManager[None]:
+    return override("find_kernel", function)
 
 
 PLACES: dict[str, Callable[[Any], AbstractContextManager[None]]] = {

@@ -116,12 +116,12 @@ def check_exercises(root: Path) -> None:
 
     After `pip install .` the program has a copy: what is changed in the checkout would be ignored.
     """
-    ours = Path(__file__).parents[1] / "exercises"
+    installed = Path(__file__).parents[1] / "exercises"
     folder = root / "course" / "exercises"
-    for theirs in sorted(folder.rglob("*.py")):
-        name = theirs.relative_to(folder)
-        copy = ours / name
-        if not copy.is_file() or copy.read_bytes() != theirs.read_bytes():
+    for file in sorted(folder.rglob("*.py")):
+        name = file.relative_to(folder)
+        copy = installed / name
+        if not copy.is_file() or copy.read_bytes() != file.read_bytes():
             raise CourseError(
                 f"course/exercises/{name.as_posix()} is not what is installed, so a change in it "
                 "has no effect. Install once so that changes count: pip install -e '.[teach]'"

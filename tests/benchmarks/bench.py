@@ -149,11 +149,11 @@ def numbers(label: str, names: list[str]) -> Any:
 # The report
 
 
-def ratio_to_torch(found: dict[str, float], ours: str) -> float:
+def ratio_to_torch(found: dict[str, float], checkout: str) -> float:
     """What tensorkit takes divided by what PyTorch takes; of nothing, nothing is 0."""
     if found["torch"]:
-        return found[ours] / found["torch"]
-    return math.inf if found[ours] else 0.0
+        return found[checkout] / found["torch"]
+    return math.inf if found[checkout] else 0.0
 
 
 def verdict(ratio: float, row: workloads.Row) -> str:
@@ -170,7 +170,7 @@ def shown(value: float | None, unit: str) -> str:
     return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f} {unit}"
 
 
-def table(results: dict[str, Any], ours: str) -> list[str]:
+def table(results: dict[str, Any], checkout: str) -> list[str]:
     """The lines of the table, in Markdown."""
     lines = [
         "| workload | PyTorch | tensorkit | NumPy by hand | ratio to PyTorch | must | stretch | |",
@@ -181,8 +181,8 @@ def table(results: dict[str, Any], ours: str) -> list[str]:
         if isinstance(found, str):
             lines.append(f"| {label} | | | | | {row.must} | {row.stretch} | {found} |")
             continue
-        ratio = ratio_to_torch(found, ours)
-        cells = [shown(found.get(name), row.unit) for name in ("torch", ours, "numpy")]
+        ratio = ratio_to_torch(found, checkout)
+        cells = [shown(found.get(name), row.unit) for name in ("torch", checkout, "numpy")]
         lines.append(
             f"| {label} | {' | '.join(cells)} | {ratio:.2f} | {row.must} | {row.stretch} | "
             f"{verdict(ratio, row)} |"
@@ -190,12 +190,12 @@ def table(results: dict[str, Any], ours: str) -> list[str]:
     return lines
 
 
-def ratios(results: dict[str, Any], ours: str) -> dict[str, float]:
+def ratios(results: dict[str, Any], checkout: str) -> dict[str, float]:
     """Time divided by PyTorch's, of every row that was timed."""
     return {
-        label: found[ours] / found["torch"]
+        label: found[checkout] / found["torch"]
         for label, found in results.items()
-        if isinstance(found, dict) and found["torch"] > 0 and found[ours] > 0
+        if isinstance(found, dict) and found["torch"] > 0 and found[checkout] > 0
     }
 
 
@@ -247,7 +247,7 @@ def machine() -> str:
     return f"{model}, one thread, Python {platform.python_version()}, NumPy {np.__version__}"
 
 
-def write(results: dict[str, Any], ours: str, mean: float) -> None:
+def write(results: dict[str, Any], checkout: str, mean: float) -> None:
     """The table and the picture in ``docs/``."""
     docs = ROOT / "docs"
     docs.mkdir(exist_ok=True)
@@ -264,13 +264,13 @@ def write(results: dict[str, Any], ours: str, mean: float) -> None:
         "",
         "![Time divided by PyTorch's; the tick is the goal](benchmark.svg)",
         "",
-        *table(results, ours),
+        *table(results, checkout),
         "",
     ]
     (docs / "benchmark.md").write_text("\n".join(text))
     goals = {label: row.must for label, row in workloads.ROWS.items()}
     title = "Time of tensorkit divided by the time of PyTorch"
-    (docs / "benchmark.svg").write_text(picture(ratios(results, ours), goals, title))
+    (docs / "benchmark.svg").write_text(picture(ratios(results, checkout), goals, title))
 
 
 def main() -> None:
@@ -285,8 +285,8 @@ def main() -> None:
     if given.serve:
         serve(given.serve)
         return
-    ours = str(ROOT)
-    names = ["torch", ours, *([given.also] if given.also else [])]
+    checkout = str(ROOT)
+    names = ["torch", checkout, *([given.also] if given.also else [])]
     running: dict[Any, Contestant] = {}
     results: dict[str, Any] = {}
     for label, row in workloads.ROWS.items():
@@ -300,7 +300,7 @@ def main() -> None:
         if isinstance(found, str):
             print(f"{label:40} {found}", flush=True)
             continue
-        ratio = ratio_to_torch(found, ours)
+        ratio = ratio_to_torch(found, checkout)
         cells = "".join(f"{found.get(n, math.nan):>12,.2f}" for n in [*names, "numpy"])
         print(
             f"{label:40}{cells} {row.unit:5} {ratio:6.2f} (must {row.must}, stretch "
@@ -309,12 +309,12 @@ def main() -> None:
         )
     for player in running.values():
         player.close()
-    found = ratios(results, ours)
+    found = ratios(results, checkout)
     if found:
         mean = statistics.geometric_mean(found.values())
         print(f"geometric mean of {len(found)} rows: {mean:.3f}")
         if given.write:
-            write(results, ours, mean)
+            write(results, checkout, mean)
 
 
 if __name__ == "__main__":

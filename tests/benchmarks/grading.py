@@ -2,7 +2,7 @@
 
     python tests/benchmarks/grading.py [--write]      # what `make bench-grading` calls
 
-Rounds alternate, stock and ours, each in a fresh copy of the course, because the machine's speed
+Rounds alternate, stock and course, each in a fresh copy of the course, because the machine's speed
 changes while one measures. CPU is that of all processes together, killed ones included.
 """
 
@@ -131,7 +131,7 @@ class Round:
         synthetic.school(self.template, CHAPTER)
         synthetic.submit(self.template, CHAPTER, count, troubled=troubled)
 
-    def ours(self, workers: int) -> Cost:
+    def course(self, workers: int) -> Cost:
         return self._in_copy(
             lambda root, config: batch.grade(root, CHAPTER, workers=workers, config=config)
         )
@@ -193,19 +193,19 @@ def main() -> None:
         plain, small = Round(folder, given.count), Round(folder, 2)
         part = Round(folder, max(2, given.count // given.rounds))
         troubled = Round(folder, given.count, troubled=max(1, given.count // 20))
-        small.ours(1), small.stock()  # what is done once: imports, caches
+        small.course(1), small.stock()  # what is done once: imports, caches
         found: dict[str, list[Cost]] = {name: [] for name in NAMES}
         possible = []
         for number in range(given.rounds):
             possible.append(two_loops())
             found["command"].append(small.command())
-            found["start"].append(small.ours(1))
-            found["start two"].append(small.ours(2))
-            found["one"].append(plain.ours(1))
-            found["two"].append(plain.ours(2))
+            found["start"].append(small.course(1))
+            found["start two"].append(small.course(2))
+            found["one"].append(plain.course(1))
+            found["two"].append(plain.course(2))
             found["stock"].append(part.stock())
             if number == given.rounds // 2:  # it takes minutes
-                found["troubled"].append(troubled.ours(2))
+                found["troubled"].append(troubled.course(2))
             print(f"round {number + 1} of {given.rounds}", file=sys.stderr)
     text = table(found, statistics.median(possible))
     print(text)

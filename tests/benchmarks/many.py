@@ -153,10 +153,10 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
 def beside_stock(root: Path, config: Config, undisturbed: Path) -> str:
     """Part 4."""
     grading.stock(root, config)
-    theirs, ours = book(root), book(undisturbed)
-    points = {name: (entry[0], ours[name][0]) for name, entry in theirs.items()}
+    found, expected = book(root), book(undisturbed)
+    points = {name: (entry[0], expected[name][0]) for name, entry in found.items()}
     other = {name: pair for name, pair in points.items() if pair[0] != pair[1]}
-    assert not other, f"stock and ours: {other}"
+    assert not other, f"stock and course: {other}"
     return f"{len(points)} submissions have the points that stock `nbgrader autograde` gives."
 
 

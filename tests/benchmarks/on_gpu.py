@@ -354,10 +354,10 @@ def table(results: dict[str, Any], known: dict[str, Row]) -> list[str]:
         if isinstance(found, str):
             lines.append(f"| {label} | {found} | | | | | | |")
             continue
-        theirs = f" / {found['PyTorch'].peak / 2**20:,.1f}" if "PyTorch" in found else ""
+        torch_peak = f" / {found['PyTorch'].peak / 2**20:,.1f}" if "PyTorch" in found else ""
         cells = [micro(found.get(name)) for name in ("tensorkit", "CuPy", "PyTorch")]
         cells += [ratio(found, "CuPy"), ratio(found, "PyTorch"), goal(found, known[label])]
-        cells.append(f"{found['tensorkit'].peak / 2**20:,.1f}{theirs} MiB")
+        cells.append(f"{found['tensorkit'].peak / 2**20:,.1f}{torch_peak} MiB")
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return lines
 

@@ -36,9 +36,9 @@ def _simulated(monkeypatch):
 
 
 def _players():
-    ours = on_gpu.Contestant("tensorkit", lambda row: row.prepare(tk, "cuda"), tk.cuda)
-    theirs = on_gpu.Contestant("PyTorch", lambda row: row.prepare(torch, "cpu"), _HOST)
-    return [ours, NUMPY, theirs]
+    tensorkit = on_gpu.Contestant("tensorkit", lambda row: row.prepare(tk, "cuda"), tk.cuda)
+    pytorch = on_gpu.Contestant("PyTorch", lambda row: row.prepare(torch, "cpu"), _HOST)
+    return [tensorkit, NUMPY, pytorch]
 
 
 @pytest.mark.parametrize("label", ROWS)

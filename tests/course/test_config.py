@@ -51,8 +51,8 @@ def _nbgrader(
 def test_the_environment_has_the_configuration_of_this_checkout(
     repository: Path, installed: str, source: str
 ) -> None:
-    ours = repository / "course" / "jupyter" / source
-    assert (ENVIRONMENT / installed).read_bytes() == ours.read_bytes(), "run: make"
+    expected = repository / "course" / "jupyter" / source
+    assert (ENVIRONMENT / installed).read_bytes() == expected.read_bytes(), "run: make"
 
 
 @pytest.mark.rest

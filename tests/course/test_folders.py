@@ -97,7 +97,10 @@ def _bound(file: Path) -> Iterator[tuple[str, int]]:
             yield node.arg, node.lineno
 
 
-def test_no_variable_is_called_it_its_or_them() -> None:
+PRONOUNS = {"it", "its", "them", "mine", "ours", "theirs"}
+
+
+def test_no_variable_is_a_pronoun() -> None:
     files = (
         file
         for folder in ("course", "docs", "requirements", "solutions", "tensorkit", "tests")
@@ -108,6 +111,6 @@ def test_no_variable_is_called_it_its_or_them() -> None:
         f"{file.relative_to(ROOT).as_posix()}:{line}"
         for file in (ROOT / "conftest.py", *files)
         for name, line in _bound(file)
-        if name in {"it", "its", "them"}
+        if name.lower() in PRONOUNS
     ]
     assert found == []

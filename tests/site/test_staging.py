@@ -119,10 +119,10 @@ def test_what_shows_an_answer_is_no_teaching_cell() -> None:
 
 
 def test_a_chapter_whose_notebooks_differ_is_refused() -> None:
-    ours, other = released("05_autograd"), json.loads(json.dumps(released("05_autograd")))
+    chapter, other = released("05_autograd"), json.loads(json.dumps(released("05_autograd")))
     next(cell for cell in other["cells"] if staging.is_teaching(cell))["source"] = ["2"]
     with pytest.raises(ValueError, match="is not the same in both notebooks"):
-        staging.chapter(ours, other)
+        staging.chapter(chapter, other)
 
 
 def test_a_link_to_a_file_that_is_no_page_needs_the_repository() -> None:

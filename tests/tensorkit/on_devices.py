@@ -11,25 +11,29 @@ from tensorkit.base import TensorBase
 ASKED = ("index", "tensor", "0-d tensor", "arange", "bernoulli", "random")
 
 
-def agree(ours, theirs, rtol):
+def agree(actual, expected, rtol):
     """The same values, dtypes, shapes, strides of views, also within lists, tuples and dicts."""
-    if isinstance(theirs, TensorBase):
-        assert _kind(ours) == _kind(theirs)
+    if isinstance(expected, TensorBase):
+        assert _kind(actual) == _kind(expected)
         np.testing.assert_allclose(
-            ours.detach().cpu().numpy(), theirs.detach().numpy(), rtol=rtol, atol=rtol
+            actual.detach().cpu().numpy(), expected.detach().numpy(), rtol=rtol, atol=rtol
         )
-        agree(ours.grad if ours.is_leaf else None, theirs.grad if theirs.is_leaf else None, rtol)
-    elif isinstance(theirs, (list, tuple)):
-        assert type(ours) is type(theirs)
-        assert len(ours) == len(theirs)
-        for each, other in zip(ours, theirs, strict=True):
+        agree(
+            actual.grad if actual.is_leaf else None,
+            expected.grad if expected.is_leaf else None,
+            rtol,
+        )
+    elif isinstance(expected, (list, tuple)):
+        assert type(actual) is type(expected)
+        assert len(actual) == len(expected)
+        for each, other in zip(actual, expected, strict=True):
             agree(each, other, rtol)
-    elif isinstance(theirs, dict):
-        agree([*ours.items()], [*theirs.items()], rtol)
-    elif isinstance(theirs, float):
-        np.testing.assert_allclose(ours, theirs, rtol=rtol)
+    elif isinstance(expected, dict):
+        agree([*actual.items()], [*expected.items()], rtol)
+    elif isinstance(expected, float):
+        np.testing.assert_allclose(actual, expected, rtol=rtol)
     else:
-        assert ours == theirs
+        assert actual == expected
 
 
 def _kind(x):

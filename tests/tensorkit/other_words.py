@@ -99,6 +99,6 @@ OTHER_WORDS = re.compile(
 )
 
 
-def same_words(ours, theirs):
+def same_words(actual, expected):
     """Whether two first lines are the same, where PyTorch's is one that tensorkit keeps."""
-    return ours == theirs or OTHER_WORDS.search(theirs) is not None
+    return actual == expected or OTHER_WORDS.search(expected) is not None

@@ -51,13 +51,13 @@ def _run(module, program):
 
 def assert_program_agrees(program):
     """The same printed value in both libraries, or the same error."""
-    theirs, ours = _run(torch, program), _run(tensorkit, program)
-    if theirs[0] != "value":
-        assert same_words(ours[1], theirs[1]), ours
-        names = [kind.__name__ for kind in _kinds(ours[0])]
-        assert theirs[0] in names
+    expected, actual = _run(torch, program), _run(tensorkit, program)
+    if expected[0] != "value":
+        assert same_words(actual[1], expected[1]), actual
+        names = [kind.__name__ for kind in _kinds(actual[0])]
+        assert expected[0] in names
     else:
-        assert ours == theirs
+        assert actual == expected
 
 
 def _kinds(name):

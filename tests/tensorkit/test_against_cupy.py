@@ -53,10 +53,10 @@ def test_what_the_backend_of_a_gpu_asks_for_exists(table):
 
 @needs_cupy
 def test_the_committed_table_is_what_the_installed_cupy_says():
-    ours, theirs = committed(), installed()
-    if ours["version"] != theirs["version"]:
-        pytest.skip(f"the table is of CuPy {ours['version']}, installed is {theirs['version']}")
-    assert as_text(theirs) == as_text(ours), "python tests/tensorkit/cupy_signatures.py"
+    stored, current = committed(), installed()
+    if stored["version"] != current["version"]:
+        pytest.skip(f"the table is of CuPy {stored['version']}, installed is {current['version']}")
+    assert as_text(current) == as_text(stored), "python tests/tensorkit/cupy_signatures.py"
 
 
 @needs_cupy

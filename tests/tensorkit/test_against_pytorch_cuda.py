@@ -17,11 +17,11 @@ from tensorkit.cuda import cupy_backend
 
 with warnings.catch_warnings(action="ignore"):  # of a driver that is too old for this PyTorch
     sees_gpu = torch.cuda.is_available()
-THEIRS = "cuda" if sees_gpu else "cpu" if "GPU_STAND_IN" in os.environ else None
-if cupy_backend.missing() or not THEIRS:
+TORCH_DEVICE = "cuda" if sees_gpu else "cpu" if "GPU_STAND_IN" in os.environ else None
+if cupy_backend.missing() or not TORCH_DEVICE:
     pytest.skip("no GPU that CuPy and PyTorch can use", allow_module_level=True)
 
-OURS = "cuda"
+DEVICE = "cuda"
 PROGRAMS = {
     **{("function", name): case for name, case in CASES.items()},
     **{("unary", name): ([(3, 4)], run) for name, run in UNARY.items()},
@@ -53,13 +53,13 @@ def _run(m, device, shapes, run, dtype):
 @pytest.mark.parametrize("program", PROGRAMS, ids=" ".join)
 def test_a_program_gives_on_a_gpu_what_pytorch_gives_there(program, dtype):
     shapes, run = PROGRAMS[program]
-    theirs = _run(torch, THEIRS, shapes, run, dtype)
-    ours = _run(tk, OURS, shapes, run, dtype)
-    if isinstance(theirs, type):
-        assert issubclass(ours, theirs)
+    expected = _run(torch, TORCH_DEVICE, shapes, run, dtype)
+    actual = _run(tk, DEVICE, shapes, run, dtype)
+    if isinstance(expected, type):
+        assert issubclass(actual, expected)
         return
-    assert ours[0].stride() == theirs[0].stride()
-    for own, other in zip([ours[0], *ours[1]], [theirs[0], *theirs[1]], strict=True):
+    assert actual[0].stride() == expected[0].stride()
+    for own, other in zip([actual[0], *actual[1]], [expected[0], *expected[1]], strict=True):
         assert (own is None) == (other is None)
         if own is not None:
             np.testing.assert_allclose(

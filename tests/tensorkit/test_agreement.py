@@ -492,9 +492,9 @@ def _lines():
 
 @pytest.mark.parametrize("line", list(_lines()))
 def test_both_libraries_agree(line):
-    theirs = outcome(lambda: _run(line, torch))
+    expected = outcome(lambda: _run(line, torch))
     own_words = {*SIZES.split("\n"), *KINDS_OF_ARGUMENTS.split("\n")}  # and own classes
-    if theirs[0] == "error" and line in own_words:
+    if expected[0] == "error" and line in own_words:
         assert outcome(lambda: _run(line, tk))[0] == "error"
         return
     assert_same_outcome(lambda: _run(line, torch), lambda: _run(line, tk))

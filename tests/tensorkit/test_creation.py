@@ -33,13 +33,13 @@ def test_nested_lists_become_pytorchs_tensor_or_its_error(data):
     assert_same_outcome_or_type_error(lambda: torch.tensor(data), lambda: tk.tensor(data))
 
 
-def assert_same_outcome_or_type_error(theirs, ours):
+def assert_same_outcome_or_type_error(expected, actual):
     """As assert_same_outcome; what holds no numbers in equal lists is an error, whatever its words.
 
     PyTorch's words there depend on the dtype it had inferred ("must be real number, not list").
     It gives an empty tensor for lists of unequal lengths of which the first is empty.
     """
-    wanted, got = outcome(theirs), outcome(ours)
+    wanted, got = outcome(expected), outcome(actual)
     if wanted[0] == got[0] == "error" and wanted[1][0] == "TypeError":
         assert "TypeError" in got[1] or "ValueError" in got[1]
     elif wanted[0] == got[0] == "error" and "str" in wanted[2]:
@@ -48,7 +48,7 @@ def assert_same_outcome_or_type_error(theirs, ours):
         assert 0 in wanted[1].shape
         assert "not a sequence" in got[2] or "expected sequence of length 0" in got[2]
     else:
-        assert_same_outcome(theirs, ours)
+        assert_same_outcome(expected, actual)
 
 
 def test_a_number_beyond_64_bits_is_refused():
@@ -75,16 +75,16 @@ def test_arrays_are_copied_with_their_dtype(x):
 @given(x=twins())
 def test_from_numpy_and_numpy_share_memory_both_ways(x):
     array = x.torch.numpy().copy(order="K")[..., ::2] if x.tk.ndim else x.torch.numpy().copy()
-    theirs, ours = torch.from_numpy(array), tk.from_numpy(array)
-    assert_same(theirs, ours)
-    assert np.shares_memory(ours.numpy(), array) or not array.size
+    reference, tensor = torch.from_numpy(array), tk.from_numpy(array)
+    assert_same(reference, tensor)
+    assert np.shares_memory(tensor.numpy(), array) or not array.size
     if array.size:
-        ours.fill_(1)
+        tensor.fill_(1)
         assert (array == 1).all()
-        back = ours.numpy()
+        back = tensor.numpy()
         back[...] = 0
         assert (array == 0).all()
-        assert not ours.numpy().any()
+        assert not tensor.numpy().any()
 
 
 def test_reversed_arrays_are_refused_with_pytorchs_words():
@@ -121,8 +121,8 @@ def test_the_like_functions_keep_shape_and_order(x, dtype):
         return {} if dtype is None else {"dtype": getattr(library, dtype)}
 
     for name in ("zeros_like", "ones_like"):
-        theirs = getattr(torch, name)(x.torch, **options(torch))
-        assert_same(theirs, getattr(tk, name)(x.tk, **options(tk)))
+        expected = getattr(torch, name)(x.torch, **options(torch))
+        assert_same(expected, getattr(tk, name)(x.tk, **options(tk)))
     assert_same(torch.full_like(x.torch, 1, **options(torch)), tk.full_like(x.tk, 1, **options(tk)))
     assert strides_that_count(tk.empty_like(x.tk)) == strides_that_count(torch.empty_like(x.torch))
 

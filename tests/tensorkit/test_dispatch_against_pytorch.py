@@ -52,8 +52,8 @@ def _program(m, name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_mode_sees_the_same_operations(name):
-    (ours, result), (theirs, expected) = _both(lambda m: _program(m, name))
-    assert ours == theirs
+    (calls, result), (reference_calls, expected) = _both(lambda m: _program(m, name))
+    assert calls == reference_calls
     assert result.tolist() == expected.tolist()
 
 
@@ -68,10 +68,11 @@ def test_a_mode_sees_the_formulas_of_backward():
 
         return program
 
-    (ours, gradient), (theirs, expected) = _both(make)
+    (calls, gradient), (reference_calls, expected) = _both(make)
     assert gradient.tolist() == expected.tolist()
-    assert ours.count("mm") == theirs.count("mm") == 2
-    assert ours.count("t") <= theirs.count("t")  # PyTorch turns the gradient back once more
+    assert calls.count("mm") == reference_calls.count("mm") == 2
+    # PyTorch turns the gradient back once more
+    assert calls.count("t") <= reference_calls.count("t")
 
 
 def test_what_a_mode_gives_back_gets_the_history():

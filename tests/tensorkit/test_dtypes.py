@@ -16,9 +16,9 @@ PAIRS = list(itertools.product(DTYPES, DTYPES))
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_promotion_and_casting_are_pytorchs_for_all_pairs(a, b):
-    theirs, ours = [getattr(torch, n) for n in (a, b)], [getattr(tk, n) for n in (a, b)]
-    assert repr(tk.promote_types(*ours)) == repr(torch.promote_types(*theirs))
-    assert tk.can_cast(*ours) == torch.can_cast(*theirs)
+    references, dtypes = [getattr(torch, n) for n in (a, b)], [getattr(tk, n) for n in (a, b)]
+    assert repr(tk.promote_types(*dtypes)) == repr(torch.promote_types(*references))
+    assert tk.can_cast(*dtypes) == torch.can_cast(*references)
 
 
 @given(x=twins(max_dims=1), y=twins(max_dims=1), number=numbers)
@@ -33,10 +33,10 @@ def test_result_type_ranks_dimensions_before_numbers(x, y, number):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_attributes_are_pytorchs(name):
-    theirs, ours = getattr(torch, name), getattr(tk, name)
+    reference, dtype = getattr(torch, name), getattr(tk, name)
     for attribute in ("is_floating_point", "itemsize"):
-        assert getattr(ours, attribute) == getattr(theirs, attribute)
-    assert str(ours) == str(theirs)
+        assert getattr(dtype, attribute) == getattr(reference, attribute)
+    assert str(dtype) == str(reference)
 
 
 def test_the_default_dtype_decides_what_floats_and_divisions_give():

@@ -250,12 +250,12 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
             ("optim",),
         ]
         parts += [("cuda",), ("autograd",), ("autograd", "functional"), ("utils", "data")]
-        theirs, ours = (
+        in_torch, in_tensorkit = (
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)
         )
-        assert any(theirs) or hasattr(torch.autograd.function.FunctionCtx, name), name
-        assert not any(ours), name
+        assert any(in_torch) or hasattr(torch.autograd.function.FunctionCtx, name), name
+        assert not any(in_tensorkit), name
 
 
 def test_what_is_advised_instead_of_a_missing_name_exists():
@@ -293,8 +293,8 @@ def test_what_is_advised_instead_of_a_missing_function_gives_the_same(call):
 
     own = values(tk)
     own["x"] = own["m"] if name in ("cdist", "trace") else own["x"]
-    theirs = eval(f"torch.{call}", values(torch))
-    assert np.allclose(eval(absent._INSTEAD[name], own), theirs, equal_nan=True)
+    expected = eval(f"torch.{call}", values(torch))
+    assert np.allclose(eval(absent._INSTEAD[name], own), expected, equal_nan=True)
 
 
 @pytest.mark.rest

@@ -45,9 +45,9 @@ def test_print_options_have_pytorchs_effect(x, chosen):
 @pytest.mark.parametrize("dtype", ["float32", "int64", "float64"])
 def test_large_tensors_are_shortened_as_in_pytorch(shape, dtype):
     count = torch.Size(shape).numel()
-    theirs = torch.arange(count, dtype=getattr(torch, dtype)).reshape(shape) / 3
-    ours = tk.from_numpy(theirs.numpy())
-    assert repr(ours) == repr(theirs)
+    expected = torch.arange(count, dtype=getattr(torch, dtype)).reshape(shape) / 3
+    actual = tk.from_numpy(expected.numpy())
+    assert repr(actual) == repr(expected)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_the_dtype_is_shown_unless_it_is_the_default():
 
 @given(x=twins(max_dims=1), spec=st.sampled_from(["", ".4f", "8.2e", "d", ">9"]))
 def test_formatting_is_pytorchs(x, spec):
-    theirs, ours = outcome(lambda: format(x.torch, spec)), outcome(lambda: format(x.tk, spec))
-    assert ours[0] == theirs[0]
-    assert ours[-1] == theirs[-1]
+    expected, actual = outcome(lambda: format(x.torch, spec)), outcome(lambda: format(x.tk, spec))
+    assert actual[0] == expected[0]
+    assert actual[-1] == expected[-1]
 
 
 @pytest.mark.parametrize("magnitude", [1e-30, 1e-5, 1e-3, 1.0, 1e4, 1e7, 1e9, 1e30])

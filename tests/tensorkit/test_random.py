@@ -41,15 +41,15 @@ def _draw(library, call):
     return getattr(library, name)(size, dtype=getattr(library, more))
 
 
-def _assert_drawn_alike(theirs, ours, call):
+def _assert_drawn_alike(expected, actual, call):
     # Normal numbers go through logarithms and cosines, whose last digits differ between
     # libraries; in half precision one last digit is 2**-11 of the value.
     tolerance = 0.0
     if call[0] == "randn":
         tolerance = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}[call[2]]
-    assert repr(ours.dtype) == repr(theirs.dtype)
-    assert tuple(ours.shape) == tuple(theirs.shape)
-    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=tolerance, atol=tolerance)
+    assert repr(actual.dtype) == repr(expected.dtype)
+    assert tuple(actual.shape) == tuple(expected.shape)
+    np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=tolerance, atol=tolerance)
 
 
 @given(seed=seeds, sequence=st.lists(calls, min_size=1, max_size=6))
@@ -70,13 +70,13 @@ def test_long_draws_are_pytorchs(name, size):
 
 
 def test_the_like_functions_draw_in_memory_order():
-    theirs = torch.zeros(3, 4).t()
-    ours = tk.zeros(3, 4).as_strided((4, 3), (1, 4))
+    reference = torch.zeros(3, 4).t()
+    tensor = tk.zeros(3, 4).as_strided((4, 3), (1, 4))
     for name in ("rand_like", "randn_like"):
         torch.manual_seed(1)
         tk.manual_seed(1)
         np.testing.assert_allclose(
-            getattr(tk, name)(ours).numpy(), getattr(torch, name)(theirs).numpy(), rtol=2e-6
+            getattr(tk, name)(tensor).numpy(), getattr(torch, name)(reference).numpy(), rtol=2e-6
         )
 
 
@@ -119,11 +119,11 @@ def _same_after(seed, run):
     """The values are the same, and so is where the streams stand afterwards."""
     torch.manual_seed(seed)
     tk.manual_seed(seed)
-    theirs, ours = run(torch), run(tk)
-    tolerance = {"torch.float16": 4e-3, "torch.float32": 4e-6}.get(repr(ours.dtype), 1e-13)
-    assert repr(ours.dtype) == repr(theirs.dtype)
-    assert ours.stride() == theirs.stride()
-    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=tolerance, atol=tolerance)
+    expected, actual = run(torch), run(tk)
+    tolerance = {"torch.float16": 4e-3, "torch.float32": 4e-6}.get(repr(actual.dtype), 1e-13)
+    assert repr(actual.dtype) == repr(expected.dtype)
+    assert actual.stride() == expected.stride()
+    np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=tolerance, atol=tolerance)
     for name in ("randn", "rand"):  # a normal number may be left over
         np.testing.assert_allclose(
             getattr(tk, name)(3).numpy(), getattr(torch, name)(3).numpy(), rtol=4e-6, atol=4e-6
@@ -157,11 +157,11 @@ def test_integers_and_bools_are_filled_as_in_pytorch(dtype):
 
 
 def test_a_generator_has_a_stream_of_its_own():
-    theirs, ours = torch.Generator().manual_seed(3), tk.Generator().manual_seed(3)
+    reference, generator = torch.Generator().manual_seed(3), tk.Generator().manual_seed(3)
     before = tk.get_rng_state()
     for name, size in (("rand", 4), ("randn", 5), ("randperm", 6)):
-        drawn = getattr(tk, name)(size, generator=ours).numpy()
-        wanted = getattr(torch, name)(size, generator=theirs).numpy()
+        drawn = getattr(tk, name)(size, generator=generator).numpy()
+        wanted = getattr(torch, name)(size, generator=reference).numpy()
         np.testing.assert_allclose(drawn, wanted, rtol=2e-6)
     assert tk.equal(before, tk.get_rng_state())
     assert tk.Generator().initial_seed() == torch.Generator().initial_seed()
@@ -234,9 +234,9 @@ torch.rand(2.5)
 
 @pytest.mark.parametrize("expression", REFUSED_IN_OTHER_WORDS)
 def test_what_pytorch_refuses_is_refused(expression):
-    theirs, ours = (outcome(lambda m=m: eval(expression, {"torch": m})) for m in (torch, tk))
-    assert theirs[0] == ours[0] == "error"
-    assert {"RuntimeError", "TypeError", "ValueError"} & {*ours[1]}
+    expected, actual = (outcome(lambda m=m: eval(expression, {"torch": m})) for m in (torch, tk))
+    assert expected[0] == actual[0] == "error"
+    assert {"RuntimeError", "TypeError", "ValueError"} & {*actual[1]}
 
 
 @pytest.mark.parametrize("filling", ["normal_()", "uniform_()", "bernoulli_()"])
@@ -279,11 +279,11 @@ def test_threads_share_one_stream_of_which_each_number_comes_once():
     tk.manual_seed(0)
     drawn = [[] for _ in range(n_threads)]
 
-    def draw(mine):
+    def draw(numbers):
         for _ in range(times):
-            mine.append(tk.rand(25).numpy())
+            numbers.append(tk.rand(25).numpy())
 
-    threads = [threading.Thread(target=draw, args=(mine,)) for mine in drawn]
+    threads = [threading.Thread(target=draw, args=(numbers,)) for numbers in drawn]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

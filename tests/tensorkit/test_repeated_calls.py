@@ -49,9 +49,9 @@ def test_calls_that_look_alike_are_told_apart(line):
             return str(error).split("\n")[0]
 
     texts = [text.strip() for text in line.split(" | ")]
-    ours = [[shown(tk, text) for text in texts] for _ in range(2)]
-    theirs = [shown(torch, text) for text in texts]
-    assert ours == [theirs, theirs]
+    actual = [[shown(tk, text) for text in texts] for _ in range(2)]
+    expected = [shown(torch, text) for text in texts]
+    assert actual == [expected, expected]
 
 
 def test_what_is_kept_belongs_to_nobody():

@@ -162,10 +162,10 @@ def test_a_known_difference_is_still_one(expression):
 @given(x=twins())
 def test_numbers_come_out_as_in_pytorch(x):
     for convert in (lambda t: t.item(), lambda t: t.tolist(), bool, int, float):
-        theirs = outcome(lambda convert=convert: convert(x.torch))
-        ours = outcome(lambda convert=convert: convert(x.tk))
-        assert ours[0] == theirs[0]
-        assert repr(ours[-1]) == repr(theirs[-1])
+        expected = outcome(lambda convert=convert: convert(x.torch))
+        actual = outcome(lambda convert=convert: convert(x.tk))
+        assert actual[0] == expected[0]
+        assert repr(actual[-1]) == repr(expected[-1])
 
 
 @given(x=twins())
@@ -182,8 +182,8 @@ def test_attributes_are_pytorchs(x):
 def test_iterating_gives_views_along_the_first_dimension(x):
     if x.tk.ndim:
         assert len(x.tk) == len(x.torch)
-        for theirs, ours in zip(x.torch, x.tk, strict=True):
-            assert_same(theirs, ours)
+        for expected, actual in zip(x.torch, x.tk, strict=True):
+            assert_same(expected, actual)
 
 
 @given(x=twins())
@@ -244,8 +244,8 @@ def test_the_old_constructor_is_refused_with_a_way_out():
 
 @given(x=twins())
 def test_reversed_is_pytorchs(x):
-    theirs, ours = reversed(x.torch), reversed(x.tk)
-    assert strides_that_count(ours) == strides_that_count(theirs)
+    expected, actual = reversed(x.torch), reversed(x.tk)
+    assert strides_that_count(actual) == strides_that_count(expected)
     assert repr(reversed(x.tk)) == repr(reversed(x.torch))
 
 

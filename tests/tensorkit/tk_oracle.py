@@ -148,34 +148,34 @@ def strides_that_count(x):
     return [step if size > 1 else None for size, step in zip(x.shape, x.stride(), strict=True)]
 
 
-def assert_same(theirs, ours, rtol=0.0, is_laid_out=True):
+def assert_same(expected, actual, rtol=0.0, is_laid_out=True):
     """Same values, dtype, strides and offset; or the same numbers, texts, sequences.
 
     ``is_laid_out``: also a result that is no view has PyTorch's strides. Not where shapes broadcast
     or two operands lie in memory in different orders: there results are laid out as NumPy's are.
     """
-    if isinstance(theirs, torch.Tensor):
-        assert isinstance(ours, tk.Tensor), ours
-        assert repr(ours.dtype) == repr(theirs.dtype)
-        assert tuple(ours.shape) == tuple(theirs.shape)
-        assert ours.storage_offset() == theirs.storage_offset()
-        if theirs._is_view() or is_laid_out:
-            assert strides_that_count(ours) == strides_that_count(theirs)
-            assert ours.is_contiguous() == theirs.is_contiguous()
-        assert type(ours._array) is np.ndarray
-        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=rtol, atol=0)
-        if ours.dtype.is_floating_point and rtol == 0:
-            zero = ours.numpy() == 0
+    if isinstance(expected, torch.Tensor):
+        assert isinstance(actual, tk.Tensor), actual
+        assert repr(actual.dtype) == repr(expected.dtype)
+        assert tuple(actual.shape) == tuple(expected.shape)
+        assert actual.storage_offset() == expected.storage_offset()
+        if expected._is_view() or is_laid_out:
+            assert strides_that_count(actual) == strides_that_count(expected)
+            assert actual.is_contiguous() == expected.is_contiguous()
+        assert type(actual._array) is np.ndarray
+        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=rtol, atol=0)
+        if actual.dtype.is_floating_point and rtol == 0:
+            zero = actual.numpy() == 0
             np.testing.assert_array_equal(
-                np.signbit(ours.numpy()[zero]), np.signbit(theirs.numpy()[zero])
+                np.signbit(actual.numpy()[zero]), np.signbit(expected.numpy()[zero])
             )
-    elif isinstance(theirs, (torch.dtype, torch.device)):
-        assert repr(ours) == repr(theirs)
-    elif isinstance(theirs, float) and theirs != theirs:
-        assert ours != ours
+    elif isinstance(expected, (torch.dtype, torch.device)):
+        assert repr(actual) == repr(expected)
+    elif isinstance(expected, float) and expected != expected:
+        assert actual != actual
     else:
-        assert type(ours).__name__ == type(theirs).__name__
-        assert ours == theirs
+        assert type(actual).__name__ == type(expected).__name__
+        assert actual == expected
 
 
 @contextlib.contextmanager
@@ -201,30 +201,30 @@ def first_line(run):
     return type(caught.value), str(caught.value).split("\n")[0]
 
 
-def assert_same_outcome(theirs, ours, rtol=0.0, is_laid_out=True):
+def assert_same_outcome(expected, actual, rtol=0.0, is_laid_out=True):
     """Both give the same value, or both raise the same class with the same first line.
 
     Gives "value" or "error".
     """
-    theirs = outcome(theirs)
-    if theirs[0] == "error" and theirs[2] in NO_CUDA:  # nor is there any for tensorkit
+    expected = outcome(expected)
+    if expected[0] == "error" and expected[2] in NO_CUDA:  # nor is there any for tensorkit
         with without_cuda():
-            ours = outcome(ours)
+            actual = outcome(actual)
     else:
-        ours = outcome(ours)
-    if theirs[0] == "error":
-        assert ours[0] == "error", f"PyTorch: {theirs}; tensorkit: {ours}"
-        assert same_words(ours[2], theirs[2])
-        assert theirs[1][0] in ours[1]
+        actual = outcome(actual)
+    if expected[0] == "error":
+        assert actual[0] == "error", f"PyTorch: {expected}; tensorkit: {actual}"
+        assert same_words(actual[2], expected[2])
+        assert expected[1][0] in actual[1]
     else:
-        assert ours[0] == "value", f"PyTorch: {theirs}; tensorkit: {ours}"
-        assert_same(theirs[1], ours[1], rtol, is_laid_out)
-    return theirs[0]
+        assert actual[0] == "value", f"PyTorch: {expected}; tensorkit: {actual}"
+        assert_same(expected[1], actual[1], rtol, is_laid_out)
+    return expected[0]
 
 
-def assert_same_or_refused(theirs, ours):
+def assert_same_or_refused(expected, actual):
     """Both give the same value, or both raise the same class, each in its own words."""
-    wanted, got = outcome(theirs), outcome(ours)
+    wanted, got = outcome(expected), outcome(actual)
     assert wanted[0] == got[0], f"PyTorch: {wanted}; tensorkit: {got}"
     if wanted[0] == "value":
         assert_same(wanted[1], got[1])

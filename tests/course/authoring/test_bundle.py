@@ -152,10 +152,10 @@ def test_the_archive_holds_the_wheel_and_the_released_notebooks(archive: Path) -
 
 def test_notebooks_travel_as_they_are_released(unpacked: Path) -> None:
     for chapter in CHAPTERS:
-        theirs, ours = (
+        extracted, original = (
             paths.notebook_in(paths.notebooks(root), chapter) for root in (unpacked, ROOT)
         )
-        assert theirs.read_bytes() == ours.read_bytes()
+        assert extracted.read_bytes() == original.read_bytes()
 
 
 def test_nothing_names_this_machine(archive: Path, learners_wheel: Path) -> None:

@@ -90,11 +90,11 @@ def test_only_two_steps_differ_from_what_nbgrader_does() -> None:
         f"nbgrader.preprocessors.{preprocessor.__name__}"
         for preprocessor in GenerateAssignment().preprocessors
     ]
-    ours = release.nbgrader_config().GenerateAssignment.preprocessors
-    assert ours == [OURS.get(mistake, mistake) for mistake in usual]
+    steps = release.nbgrader_config().GenerateAssignment.preprocessors
+    assert steps == [REPLACED.get(mistake, mistake) for mistake in usual]
 
 
-OURS = {
+REPLACED = {
     "nbgrader.preprocessors.ClearSolutions": "course.authoring.release.ReleaseStubs",
     "nbgrader.preprocessors.SaveCells": "course.authoring.release.SaveChapterCells",
 }

@@ -47,11 +47,11 @@ def test_build_check_reset_and_update_are_one_way(course: Path) -> None:
     assert _run("build", "--check") == "Built as their texts say: 01_numbers.\n"
     assert "1 built, 0 files changed." in _run("build", "numbers")
     copies.make_copies(course)
-    mine = paths.notebook_in(paths.work(course), "01_numbers")
-    tiny.change(mine, "double-it", "mine = 1")
+    copy = paths.notebook_in(paths.work(course), "01_numbers")
+    tiny.change(copy, "double-it", "mine = 1")
     assert "Your text is kept in" in _run("reset", "1", "double-it")
     assert _run("update", "1").startswith("You have the newest release already")
-    tiny.change(mine, "double-it", "mine = 2")
+    tiny.change(copy, "double-it", "mine = 2")
     text = course / "solutions" / "01_numbers.py"
     text.write_text(text.read_text().replace("Two exercises", "Two short exercises"))
     _run("build")

@@ -28,19 +28,23 @@ PROPAGATE = EXERCISE["propagate"].solution_source.replace(
 
 
 def test_the_parts_of_the_course_make_one_library_that_needs_numpy_alone():
-    mine = assemble(*OWN.values())
-    assert mine.whose == dict.fromkeys(assembly.PARTS, "yours")
-    assert repr(mine).endswith("7 of 7 parts are yours.")
-    imported = [node for node in ast.walk(ast.parse(mine.source)) if isinstance(node, ast.Import)]
+    assembled = assemble(*OWN.values())
+    assert assembled.whose == dict.fromkeys(assembly.PARTS, "yours")
+    assert repr(assembled).endswith("7 of 7 parts are yours.")
+    imported = [
+        node for node in ast.walk(ast.parse(assembled.source)) if isinstance(node, ast.Import)
+    ]
     assert [each.name for node in imported for each in node.names] == ["itertools", "numpy"]
-    assert not any(isinstance(node, ast.ImportFrom) for node in ast.walk(ast.parse(mine.source)))
+    assert not any(
+        isinstance(node, ast.ImportFrom) for node in ast.walk(ast.parse(assembled.source))
+    )
 
 
 def test_the_text_of_a_learners_part_stands_in_the_library():
-    mine = assemble(from_cell(PROPAGATE, "propagate"))
-    assert "sorted(arrived, key=lambda each: each.number)[-1]" in mine.source
-    assert "max(arrived" not in mine.source
-    x = mine.Tensor([1.0, 2.0], requires_grad=True)
+    assembled = assemble(from_cell(PROPAGATE, "propagate"))
+    assert "sorted(arrived, key=lambda each: each.number)[-1]" in assembled.source
+    assert "max(arrived" not in assembled.source
+    x = assembled.Tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()
     assert x.grad.data.tolist() == [2.0, 4.0]
 
@@ -67,9 +71,9 @@ def test_a_wrong_part_is_left_out_and_its_check_is_named(name):
 
 def test_a_part_that_is_not_written_is_left_out():
     stub = from_cell(EXERCISE["propagate"].released_source, "propagate")
-    mine = assemble(stub)
-    assert mine.whose["propagate"] == "the course's; yours is not written yet"
-    assert repr(mine).endswith("0 of 7 parts are yours.")
+    assembled = assemble(stub)
+    assert assembled.whose["propagate"] == "the course's; yours is not written yet"
+    assert repr(assembled).endswith("0 of 7 parts are yours.")
 
 
 def test_a_part_that_needs_what_stands_outside_of_it_is_left_out():

@@ -101,12 +101,12 @@ def test_the_engine_finds_what_tensorkit_finds():
         out = ((x @ w + b).relu() * s) @ v
         return (out * out).sum() + (b * b).sum()
 
-    ours = {name: leaf(value) for name, value in values.items()}
-    theirs = {name: tk.from_numpy(value).requires_grad_() for name, value in values.items()}
-    program(**ours).backward()
-    program(**theirs).backward()
+    own_leaves = {name: leaf(value) for name, value in values.items()}
+    references = {name: tk.from_numpy(value).requires_grad_() for name, value in values.items()}
+    program(**own_leaves).backward()
+    program(**references).backward()
     for name in shapes:
-        np.testing.assert_allclose(ours[name].grad.data, theirs[name].grad.numpy())
+        np.testing.assert_allclose(own_leaves[name].grad.data, references[name].grad.numpy())
 
 
 def test_a_graph_of_twenty_thousand_operations_is_walked():

@@ -224,9 +224,9 @@ def test_the_strides_are_those_of_a_new_tensor(shape):
 @pytest.mark.parametrize("ends", [(0, 1), (2, -1), (-3.5, 4), (1.5, 1.5)])
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
 def test_evenly_spaced_is_linspace(ends, n):
-    ours, theirs = ch01.evenly_spaced(*ends, n), tk.linspace(*ends, n)
-    assert ours.dtype == theirs.dtype
-    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1.3e-6, atol=1e-5)
+    answer, reference = ch01.evenly_spaced(*ends, n), tk.linspace(*ends, n)
+    assert answer.dtype == reference.dtype
+    np.testing.assert_allclose(answer.numpy(), reference.numpy(), rtol=1.3e-6, atol=1e-5)
 
 
 # what the statements promise

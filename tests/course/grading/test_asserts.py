@@ -47,11 +47,11 @@ ASSERTS = [
 ]
 
 
-@pytest.mark.parametrize(("mine", "check", "earned"), ASSERTS)
+@pytest.mark.parametrize(("answer", "check", "earned"), ASSERTS)
 def test_plain_asserts_are_graded_apart(
-    session: Session, mine: str, check: str, earned: float
+    session: Session, answer: str, check: str, earned: float
 ) -> None:
-    run(session, mine)
+    run(session, answer)
     caller = Caller(session, budget=Budget(1.0))
     cells = told("answer = double = x = f = said = path = None")
     report = asserts.judge(caller, check, "check-double", 2.0, cells)

@@ -28,7 +28,7 @@ EARN_NOTHING = {
     ),
     "import the definitions through another path": (
         f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]\n"
-        "for name in [it for it in sys.modules if it.startswith('course')]: del sys.modules[name]\n"
+        "for name in [m for m in sys.modules if m.startswith('course')]: del sys.modules[name]\n"
         "from course.exercises.ch01_tensors import *",
         "full points",
     ),

@@ -15,7 +15,7 @@ import pytest
 from classroom import CHAPTER, LIMITS, Class, Notebook, cell_of, put_first
 
 from course.grading import intake, judge, similar, worker, workers, writer
-from course.grading.clean import MOST_LEFT, Room, clean_markdown, clean_outputs, cut_code
+from course.grading.clean import MOST_LEFT, Quota, clean_markdown, clean_outputs, cut_code
 from course.grading.feedback import Formulas
 from course.grading.intake import Submission
 from course.grading.result import Result
@@ -151,21 +151,21 @@ def test_a_text_costs_no_more_than_seconds_on_each_page(text: str) -> None:
 
 
 def test_what_is_cut_of_a_text_is_told() -> None:
-    shown = clean_markdown("\\\\( <b>" * 9000, Room(seconds=0.0))
+    shown = clean_markdown("\\\\( <b>" * 9000, Quota(seconds=0.0))
     assert "[The rest is left out: it takes too long to show.]".replace("[", "&#91;") in shown
     assert len(shown) < 10 * MOST_LEFT
 
 
 def test_a_page_has_a_size() -> None:
-    room = Room(page=1000, code=20)
+    quota = Quota(page=1000, code=20)
     outputs = [
         {"output_type": "stream", "name": "stdout", "text": each} for each in ("a", "<" * 900, "b")
     ]
-    first, second = clean_outputs(outputs, room)
+    first, second = clean_outputs(outputs, quota)
     assert first["text"] == "a"
     assert "The rest is not shown: the notebook's outputs are too large" in second["text"]
-    assert cut_code("x = 1", room) == "x = 1"
-    assert cut_code("y = 1\n" * 100, room).endswith("the notebook's code is too long for a page.]")
+    assert cut_code("x = 1", quota) == "x = 1"
+    assert cut_code("y = 1\n" * 100, quota).endswith("the notebook's code is too long for a page.]")
 
 
 def test_an_archive_of_many_entries_is_refused(tmp_path: Path) -> None:

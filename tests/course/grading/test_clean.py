@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from course.grading.clean import Room, clean_html, clean_markdown, clean_outputs
+from course.grading.clean import Quota, clean_html, clean_markdown, clean_outputs
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -196,8 +196,8 @@ def test_a_text_made_to_take_long_does_not(text: str) -> None:
 
 
 def test_what_is_too_much_for_a_notebook_stands_there_as_text() -> None:
-    room = Room(tags=3, markdown=30)
-    assert clean_html("<b>1</b>", room) == "<b>1</b>"
-    assert clean_html("<b>2</b>", room) == "<pre>&lt;b&gt;2&lt;/b&gt;</pre>"
-    assert clean_markdown("*One*, which is short enough", room) == "*One*, which is short enough"
-    assert clean_markdown("*Two* <b>", room) == "<div><pre>*Two* &lt;b&gt;</pre></div>"
+    quota = Quota(tags=3, markdown=30)
+    assert clean_html("<b>1</b>", quota) == "<b>1</b>"
+    assert clean_html("<b>2</b>", quota) == "<pre>&lt;b&gt;2&lt;/b&gt;</pre>"
+    assert clean_markdown("*One*, which is short enough", quota) == "*One*, which is short enough"
+    assert clean_markdown("*Two* <b>", quota) == "<div><pre>*Two* &lt;b&gt;</pre></div>"

@@ -197,10 +197,10 @@ def test_an_answer_that_no_line_begins_to_define_is_not_accused(
 
 def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:
     notebook = klass.honest()
-    mine = {"cell_type": "code", "source": cell_of(notebook, ID)["source"] + "\n", "metadata": {}}
-    notebook["cells"].append({**mine, "id": "the-same"})
+    cell = {"cell_type": "code", "source": cell_of(notebook, ID)["source"] + "\n", "metadata": {}}
+    notebook["cells"].append({**cell, "id": "the-same"})
     assert said(tmp_path, notebook) == []
-    notebook["cells"].append({**mine, "source": mine["source"] + "# better", "id": "another"})
+    notebook["cells"].append({**cell, "source": cell["source"] + "# better", "id": "another"})
     (only,) = said(tmp_path, notebook)
     assert only.startswith(f"look      The cell {ID} and a cell of your own both have an answer.")
 
@@ -210,10 +210,10 @@ def test_different_answers_in_own_cells_are_worth_a_look(
 ) -> None:
     notebook = klass.honest()
     answer = cell_of(notebook, ID)
-    mine = {"cell_type": "code", "source": answer["source"], "metadata": {}}
+    cell = {"cell_type": "code", "source": answer["source"], "metadata": {}}
     answer["source"] = source.by_id[ID]["source"]
-    notebook["cells"] += [{**mine, "source": mine["source"] + "# try", "id": "first"}]
-    notebook["cells"] += [{**mine, "id": "second"}]
+    notebook["cells"] += [{**cell, "source": cell["source"] + "# try", "id": "first"}]
+    notebook["cells"] += [{**cell, "id": "second"}]
     look, repaired = said(tmp_path, notebook)
     assert look.startswith(f"look      Cells of your own have different answers to {ID}. The last")
     assert "the answer in another cell counts" in repaired

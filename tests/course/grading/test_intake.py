@@ -110,7 +110,7 @@ def test_an_answer_without_its_id_is_found_by_what_it_defines(
     assert any("pixels had lost its id" in note for note in found.notes)
 
 
-MINE = "def to_unit_range(image):\n    return image / 255"
+ANSWER = "def to_unit_range(image):\n    return image / 255"
 
 
 @pytest.mark.parametrize("before", ["pixels", "check-pixels", "half-precision"])
@@ -118,19 +118,19 @@ def test_an_answer_in_a_cell_of_its_own_counts_where_the_answer_cell_is_as_relea
     source: Source, notebook: Notebook, before: str
 ) -> None:
     at = notebook["cells"].index(cell_of(notebook, before))
-    own = {"cell_type": "code", "source": MINE, "metadata": {}, "id": "my-own"}
-    first = {**own, "source": MINE.replace("255", "2"), "id": "first-try"}
+    own = {"cell_type": "code", "source": ANSWER, "metadata": {}, "id": "my-own"}
+    first = {**own, "source": ANSWER.replace("255", "2"), "id": "first-try"}
     notebook["cells"][at:at] = [first, own]
     found = repaired(source, notebook)
-    assert by_id(found)["pixels"]["source"] == MINE
-    assert sum(cell["source"] == MINE for cell in found.cells) == 1
+    assert by_id(found)["pixels"]["source"] == ANSWER
+    assert sum(cell["source"] == ANSWER for cell in found.cells) == 1
     assert any("pixels was as released; the answer in another" in note for note in found.notes)
 
 
 def test_one_cell_may_hold_the_answers_to_several_exercises(
     source: Source, notebook: Notebook
 ) -> None:
-    text = f"{MINE}\ndef strides_of(shape):\n    return ()"
+    text = f"{ANSWER}\ndef strides_of(shape):\n    return ()"
     notebook["cells"].append({"cell_type": "code", "source": text, "metadata": {}, "id": "all"})
     cells = by_id(repaired(source, notebook))
     assert cells["pixels"]["source"] == cells["strides-of"]["source"] == text
@@ -140,7 +140,7 @@ def test_an_answer_cell_that_was_written_in_counts_before_any_other(
     source: Source, notebook: Notebook
 ) -> None:
     cell_of(notebook, "pixels")["source"] = "def to_unit_range(image): return image"
-    notebook["cells"].append({"cell_type": "code", "source": MINE, "metadata": {}, "id": "own"})
+    notebook["cells"].append({"cell_type": "code", "source": ANSWER, "metadata": {}, "id": "own"})
     assert by_id(repaired(source, notebook))["pixels"]["source"].endswith("return image")
 
 
@@ -155,8 +155,8 @@ def test_a_notebook_without_any_id_is_put_in_order_and_said_in_few_words(
         cell["metadata"] = {"id": "Xy12", "colab": {}}
     found = repaired(source, notebook)
     told = [cell["source"] for cell in found.cells]
-    ours = [cell["source"] for cell in source.released["cells"]]
-    assert told == [*ours[:at], "mine = 1", *ours[at:]]
+    released = [cell["source"] for cell in source.released["cells"]]
+    assert told == [*released[:at], "mine = 1", *released[at:]]
     assert len(found.notes) == 2
 
 

@@ -19,7 +19,7 @@ def named(source, *pairs):
 
 
 @pytest.mark.parametrize(
-    ("mine", "right", "name"),
+    ("given", "right", "name"),
     [
         (ROWS.double(), ROWS, "another dtype"),
         (ROWS.unsqueeze(0), ROWS, "another shape"),
@@ -54,8 +54,8 @@ def named(source, *pairs):
         (tk.zeros(2, 1, 3), tk.zeros(1, 3, 2) + 1, "dimensions exchanged"),
     ],
 )
-def test_a_relation_is_named(mine, right, name):
-    assert named("", (mine, right))[0] == name
+def test_a_relation_is_named(given, right, name):
+    assert named("", (given, right))[0] == name
 
 
 def test_a_relation_holds_in_every_case_that_fails():
@@ -70,7 +70,7 @@ def test_the_cause_is_looked_up_in_the_source():
 
 
 @pytest.mark.parametrize(
-    "mine",
+    "given",
     [
         10**400,
         [2**70, 1],
@@ -83,5 +83,5 @@ def test_the_cause_is_looked_up_in_the_source():
     ids=["huge", "huge entry", "bool", "half", "expanded", "uint8", "nan"],
 )
 @pytest.mark.parametrize("right", [tk.tensor([3.0, 4.0]).half(), tk.tensor([True, True]), 5])
-def test_no_value_is_too_odd(mine, right):
-    assert isinstance(named("", (mine, right)), tuple)
+def test_no_value_is_too_odd(given, right):
+    assert isinstance(named("", (given, right)), tuple)

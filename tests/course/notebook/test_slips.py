@@ -164,8 +164,8 @@ def test_what_looks_like_a_slip_and_is_none(source):
 
 def test_a_sum_in_the_wrong_place_is_not_repaired_by_writing():
     source = "@cuda.kernel\ndef f(x, out):\n    i = cuda.grid(1)\n    out[i] += x[i]"
-    mine, right = Outcome(value=tk.tensor([1.0, 2.0])), Outcome(value=tk.tensor([3.0, 0.0]))
-    assert first_slip(source, mine, right) is None
+    outcome, right = Outcome(value=tk.tensor([1.0, 2.0])), Outcome(value=tk.tensor([3.0, 0.0]))
+    assert first_slip(source, outcome, right) is None
 
 
 ON_A_MASK = ValueError("Boolean value of Tensor with more than one value is ambiguous")
@@ -194,10 +194,10 @@ ON_A_MASK = ValueError("Boolean value of Tensor with more than one value is ambi
 def test_a_slip_is_not_named_for_what_another_line_did(lines, raised, value):
     source = "def f(x):\n    " + "\n    ".join(lines)
     where = f"line {len(lines) + 1}: {lines[-1]}"
-    mine = Outcome("raised", error=raised, message=(str(raised), ""), where=where)
+    outcome = Outcome("raised", error=raised, message=(str(raised), ""), where=where)
     if raised is None:
-        mine = Outcome(value=value)
-    assert first_slip(source, mine, Outcome(value=1)) is None
+        outcome = Outcome(value=value)
+    assert first_slip(source, outcome, Outcome(value=1)) is None
 
 
 def test_a_pair_that_is_asked_for_has_no_decimal_comma():
@@ -241,17 +241,19 @@ def test_an_exception_is_told_by_what_stands_in_its_line(line, error, name, word
     kinds = {"index": IndexError, "division": ZeroDivisionError}
     kind = next((kind for word, kind in kinds.items() if word in error), TypeError)
     source = f"def f(x, y, a, n, m, d, args, kwargs):\n    {line}\n"
-    mine = Outcome("raised", error=kind(error), message=(error, ""), where=f"line 2: {line}")
-    found = first_slip(source, mine, Outcome(value=1))
+    outcome = Outcome("raised", error=kind(error), message=(error, ""), where=f"line 2: {line}")
+    found = first_slip(source, outcome, Outcome(value=1))
     assert (found.name if found else "").startswith(name)
     assert words in (found.sentence if found else "")
     assert bool(found) == bool(name)
 
 
 def test_another_exception_than_the_one_that_is_asked_for_is_named():
-    mine = Outcome("raised", error=KeyError("a"), message=("'a'", ""), where="line 2: return x[a]")
+    outcome = Outcome(
+        "raised", error=KeyError("a"), message=("'a'", ""), where="line 2: return x[a]"
+    )
     right = Outcome("raised", error=ValueError())
-    found = first_slip("def f(x, a):\n    return x[a]\n", mine, right)
+    found = first_slip("def f(x, a):\n    return x[a]\n", outcome, right)
     assert found.sentence == "ValueError is expected in this case, and KeyError is raised."
 
 

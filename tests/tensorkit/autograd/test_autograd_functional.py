@@ -61,9 +61,9 @@ def _run(m, program):
 
 @pytest.mark.parametrize("program", PROGRAMS.strip().split("\n"))
 def test_derivatives_of_functions_are_those_of_pytorch(program):
-    theirs, ours = _run(torch, program.strip()), _run(tensorkit, program.strip())
-    assert ours[0] == theirs[0], (theirs, ours)
-    if theirs[0] == "error":
-        assert theirs[1][0] in ours[1]
+    expected, actual = _run(torch, program.strip()), _run(tensorkit, program.strip())
+    assert actual[0] == expected[0], (expected, actual)
+    if expected[0] == "error":
+        assert expected[1][0] in actual[1]
     else:
-        assert ours[-1] == theirs[-1]
+        assert actual[-1] == expected[-1]

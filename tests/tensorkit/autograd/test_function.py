@@ -141,13 +141,13 @@ def _run(m, program):
 
 @pytest.mark.parametrize("program", PROGRAMS.strip().split("\n"))
 def test_a_function_does_what_it_does_in_pytorch(program):
-    theirs, ours = _run(torch, program.strip()), _run(tensorkit, program.strip())
-    assert ours[0] == theirs[0], (theirs, ours)
-    if theirs[0] == "error":
-        assert theirs[1][0] in ours[1]
-        assert same_words(ours[-1], theirs[-1])
+    expected, actual = _run(torch, program.strip()), _run(tensorkit, program.strip())
+    assert actual[0] == expected[0], (expected, actual)
+    if expected[0] == "error":
+        assert expected[1][0] in actual[1]
+        assert same_words(actual[-1], expected[-1])
     else:
-        assert ours[-1] == theirs[-1]
+        assert actual[-1] == expected[-1]
 
 
 def test_applying_a_function_makes_no_cycle():

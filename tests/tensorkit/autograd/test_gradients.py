@@ -34,11 +34,11 @@ def _leaves(module, layouts):
     return [_leaf(module, layout, place) for place, layout in enumerate(layouts)]
 
 
-def _agree(ours, theirs, what):
-    assert tuple(ours.shape) == tuple(theirs.shape), what
-    assert repr(ours.dtype) == repr(theirs.dtype), what
+def _agree(actual, expected, what):
+    assert tuple(actual.shape) == tuple(expected.shape), what
+    assert repr(actual.dtype) == repr(expected.dtype), what
     np.testing.assert_allclose(
-        ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-12, err_msg=what
+        actual.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-12, err_msg=what
     )
 
 
@@ -56,17 +56,17 @@ def _compare(run, *names, nodes=True):
         again = run(module, *leaves)
         again.sum().backward()
         found.append((result, first, second, [leaf.grad for leaf in leaves]))
-    (result, *theirs), (ours_result, *ours) = found
-    _agree(ours_result, result, "result")
+    (expected_result, *expected), (actual_result, *actual) = found
+    _agree(actual_result, expected_result, "result")
     if nodes and len({*names}) == 1:  # operands in several orders: NumPy chooses
-        assert strides_that_count(ours_result) == strides_that_count(result)
+        assert strides_that_count(actual_result) == strides_that_count(expected_result)
     if nodes:
-        assert _chain(ours_result.grad_fn) == _chain(result.grad_fn)
-    for what, our_group, their_group in zip(("first", "second", "grad"), ours, theirs, strict=True):
-        for our, their in zip(our_group, their_group, strict=True):
-            _agree(our, their, what)
-    for our, their in zip(ours[2], theirs[2], strict=True):
-        assert strides_that_count(our) == strides_that_count(their), "strides of .grad"
+        assert _chain(actual_result.grad_fn) == _chain(expected_result.grad_fn)
+    for what, *groups in zip(("first", "second", "grad"), actual, expected, strict=True):
+        for got, wanted in zip(*groups, strict=True):
+            _agree(got, wanted, what)
+    for got, wanted in zip(actual[2], expected[2], strict=True):
+        assert strides_that_count(got) == strides_that_count(wanted), "strides of .grad"
 
 
 def _chain(node, depth=4):

@@ -94,36 +94,39 @@ def _nodes(node, depth=3):
     return node.name(), [(_nodes(each, depth - 1), number) for each, number in node.next_functions]
 
 
-def _same_numbers(theirs, ours):
-    if theirs is None or ours is None:
-        return theirs is ours
-    theirs, ours = theirs.detach().numpy(), ours.detach().numpy()
-    return theirs.dtype == ours.dtype and np.allclose(theirs, ours, 2e-3, 1e-4, equal_nan=True)
+def _same_numbers(expected, actual):
+    if expected is None or actual is None:
+        return expected is actual
+    expected, actual = expected.detach().numpy(), actual.detach().numpy()
+    if expected.dtype != actual.dtype:
+        return False
+    return np.allclose(expected, actual, 2e-3, 1e-4, equal_nan=True)
 
 
-def _compare(name, theirs, ours):
-    assert tuple(ours.shape) == tuple(theirs.shape), name
-    assert _same_numbers(theirs, ours), (name, theirs, ours)
-    assert (ours.requires_grad, ours.is_leaf) == (theirs.requires_grad, theirs.is_leaf), name
-    if theirs.is_leaf or theirs.retains_grad:
+def _compare(name, expected, actual):
+    assert tuple(actual.shape) == tuple(expected.shape), name
+    assert _same_numbers(expected, actual), (name, expected, actual)
+    assert actual.requires_grad == expected.requires_grad, name
+    assert actual.is_leaf == expected.is_leaf, name
+    if expected.is_leaf or expected.retains_grad:
         with warnings.catch_warnings():  # of gradients that are None
             warnings.simplefilter("ignore")
-            assert _same_numbers(theirs.grad, ours.grad), (name, theirs.grad, ours.grad)
+            assert _same_numbers(expected.grad, actual.grad), (name, expected.grad, actual.grad)
     if name != "g":  # gradients differ in layout, and second derivatives in nodes: both known
-        assert ours.stride() == theirs.stride(), name
-        assert ours._version == theirs._version, name
-        assert _nodes(ours.grad_fn) == _nodes(theirs.grad_fn), name
+        assert actual.stride() == expected.stride(), name
+        assert actual._version == expected._version, name
+        assert _nodes(actual.grad_fn) == _nodes(expected.grad_fn), name
 
 
 @pytest.mark.parametrize("seed", range(120))
 def test_a_random_program_does_what_it_does_in_pytorch(seed):
-    theirs, ours = _scope(torch), _scope(tensorkit)
+    expected, actual = _scope(torch), _scope(tensorkit)
     for line in _program(seed):
-        error = _error(line, theirs)
-        assert same_words(_error(line, ours), error), line
+        error = _error(line, expected)
+        assert same_words(_error(line, actual), error), line
         if "backward" in line and error is not None:
             return  # PyTorch has added to some leaves before it failed, tensorkit to none
-        for name, tensor in theirs.items():
+        for name, tensor in expected.items():
             if isinstance(tensor, torch.Tensor):
-                _compare(name, tensor, ours[name])
-        np.testing.assert_allclose(ours["log"], theirs["log"], 1e-3, 1e-4)
+                _compare(name, tensor, actual[name])
+        np.testing.assert_allclose(actual["log"], expected["log"], 1e-3, 1e-4)

@@ -13,9 +13,9 @@ from tensorkit import nn
 def test_a_string_that_names_no_device_is_refused_as_in_pytorch(gpu, name):
     kind, line = first_line(lambda: torch.zeros(1).to(name))
     for run in (lambda: tk.zeros(1).to(name), lambda: tk.zeros(1, device=name)):
-        ours, our_line = first_line(run)
-        assert issubclass(ours, kind)
-        assert our_line == line
+        error, sentence = first_line(run)
+        assert issubclass(error, kind)
+        assert sentence == line
 
 
 def test_a_second_device_is_refused_with_the_one_there_is(gpu):
@@ -45,9 +45,9 @@ def test_a_second_device_is_refused_with_the_one_there_is(gpu):
 )
 def test_without_a_device_the_sentence_is_pytorchs_and_the_repair_works(run):
     kind, line = first_line(lambda: run(torch))
-    ours, our_line = first_line(lambda: run(tk))
-    assert issubclass(ours, kind)
-    assert our_line == line
+    error, sentence = first_line(lambda: run(tk))
+    assert issubclass(error, kind)
+    assert sentence == line
     with pytest.raises(kind, match=r"Try: device=\"cpu\", or tk.cuda.simulate\(\) before"):
         run(tk)
     with tk.cuda.simulate():

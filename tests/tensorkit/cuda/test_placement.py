@@ -69,9 +69,9 @@ def test_a_tensor_is_made_or_moved_where_it_is_asked_for(name):
     with tk.cuda.simulate():
         x, y = tk.ones(2, 3), tk.ones(2, dtype=tk.float64, device="cuda:0")
         found = MOVES[name](x, y)
-        itself = " itself" if found is x else ""
+        suffix = " itself" if found is x else ""
         dtype = str(found.dtype).removeprefix("torch.")
-        assert f"{found.device} {dtype}{itself}" == PLACES[name]
+        assert f"{found.device} {dtype}{suffix}" == PLACES[name]
         assert found.is_cuda == (found.device.type == "cuda")
 
 

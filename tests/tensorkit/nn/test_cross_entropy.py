@@ -81,5 +81,5 @@ def test_items_without_a_class_are_left_out_by_hand(scores):
     with pytest.raises(IndexError, match=r"Target -100 is .*\n\n.*no class is ignored\.\nTry: x"):
         cross_entropy(scores, labels)
     loss = cross_entropy(scores[labels >= 0], labels[labels >= 0])
-    theirs = torch.tensor(scores.tolist()), torch.tensor(labels.tolist())
-    assert loss.item() == pytest.approx(torch.nn.functional.cross_entropy(*theirs).item())
+    references = torch.tensor(scores.tolist()), torch.tensor(labels.tolist())
+    assert loss.item() == pytest.approx(torch.nn.functional.cross_entropy(*references).item())

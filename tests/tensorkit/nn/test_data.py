@@ -68,12 +68,12 @@ def test_a_loader_gives_what_pytorchs_gives(name):
             found.append(repr(LINES[name](m, m.utils.data)))
         except Exception as error:
             found.append(error)
-    theirs, ours = found
-    if isinstance(theirs, Exception):
-        assert isinstance(ours, type(theirs)), ours
-        assert name in OTHER_WORDS or str(ours).splitlines()[0] == str(theirs).splitlines()[0]
+    expected, actual = found
+    if isinstance(expected, Exception):
+        assert isinstance(actual, type(expected)), actual
+        assert name in OTHER_WORDS or str(actual).splitlines()[0] == str(expected).splitlines()[0]
     else:
-        assert ours == theirs
+        assert actual == expected
 
 
 def test_a_data_set_of_ones_own_is_asked_item_by_item():

@@ -48,16 +48,17 @@ def test_a_function_and_its_derivatives_are_pytorchs(name, dtype):
             second = m.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)
         run(m, *leaves).sum().backward()
         found.append((result, [*first, *second, *(leaf.grad for leaf in leaves)]))
-    (theirs, their_gradients), (ours, our_gradients) = found
-    assert ours.stride() == theirs.stride()
-    assert name in OTHER_NODES or _chain(ours.grad_fn) == _chain(theirs.grad_fn)
+    (expected, expected_gradients), (actual, actual_gradients) = found
+    assert actual.stride() == expected.stride()
+    assert name in OTHER_NODES or _chain(actual.grad_fn) == _chain(expected.grad_fn)
     # float32: PyTorch's fused kernels round in another order
     tolerance = (
         {"rtol": 1e-9, "atol": 1e-11} if dtype == "float64" else {"rtol": 3e-5, "atol": 3e-6}
     )
-    for our, their in zip([ours, *our_gradients], [theirs, *their_gradients], strict=True):
-        assert repr(our.dtype) == repr(their.dtype)
-        np.testing.assert_allclose(our.detach().numpy(), their.detach().numpy(), **tolerance)
+    pairs = zip([actual, *actual_gradients], [expected, *expected_gradients], strict=True)
+    for got, wanted in pairs:
+        assert repr(got.dtype) == repr(wanted.dtype)
+        np.testing.assert_allclose(got.detach().numpy(), wanted.detach().numpy(), **tolerance)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -158,13 +159,13 @@ def test_an_edge_is_answered_as_in_pytorch(name):
             except Exception as error:
                 answer = error
         found.append((answer, [str(each.message) for each in caught]))
-    (theirs, their_warnings), (ours, our_warnings) = found
-    assert our_warnings == their_warnings
-    if isinstance(theirs, Exception):
-        assert isinstance(ours, type(theirs)), ours
-        assert same_words(str(ours).splitlines()[0], str(theirs).splitlines()[0])
+    (expected, expected_warnings), (actual, actual_warnings) = found
+    assert actual_warnings == expected_warnings
+    if isinstance(expected, Exception):
+        assert isinstance(actual, type(expected)), actual
+        assert same_words(str(actual).splitlines()[0], str(expected).splitlines()[0])
     else:
-        assert ours == theirs
+        assert actual == expected
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])

@@ -77,19 +77,19 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_line_shows_what_it_shows_in_pytorch(name):
-    ours, theirs = (repr(SHOWN[name](m, _model(m))) for m in (tk, torch))
+    actual, expected = (repr(SHOWN[name](m, _model(m))) for m in (tk, torch))
     if name in ("output", "weights"):
-        _close(ours, theirs)
+        _close(actual, expected)
     else:
-        assert ours == theirs
+        assert actual == expected
 
 
-def _close(ours, theirs):
+def _close(actual, expected):
     def numbers(text):
         return [float(x) for x in "".join(c if c in "0123456789.e-" else " " for c in text).split()
                 if any(c.isdigit() for c in x)]  # fmt: skip
 
-    np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(numbers(actual), numbers(expected), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_a_mistake_is_refused_as_in_pytorch(name):
         with pytest.raises(Exception) as caught:  # noqa: PT011
             REFUSED[name](m, net)
         found.append(caught.value)
-    theirs, ours = found
-    assert isinstance(ours, type(theirs)), ours
-    text, wanted = str(ours), str(theirs)
+    expected, actual = found
+    assert isinstance(actual, type(expected)), actual
+    text, wanted = str(actual), str(expected)
     if name in OTHER_WORDS:
         assert text
     elif "state_dict" in wanted:

@@ -48,18 +48,18 @@ def test_twenty_steps_give_pytorchs_parameters(name):
         optimizer = OPTIMIZERS[name](m, net.parameters())
         loss = _train(m, net, optimizer)
         found.append((net, optimizer, loss.item()))
-    (theirs, their_optimizer, their_loss), (ours, our_optimizer, our_loss) = found
+    (expected, expected_optimizer, expected_loss), (actual, actual_optimizer, actual_loss) = found
     # Adam divides gradients by their size: the rounding of small ones is seen
-    for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
+    for p, q in zip(expected.parameters(), actual.parameters(), strict=True):
         np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=0, atol=4e-6)
-    assert abs(our_loss - their_loss) < 1e-6
+    assert abs(actual_loss - expected_loss) < 1e-6
     # PyTorch's have settings besides, which are not part of tensorkit
-    assert {*repr(our_optimizer).splitlines()} <= {*repr(their_optimizer).splitlines()}
-    theirs, ours = their_optimizer.state_dict(), our_optimizer.state_dict()
-    for our, their in zip(ours["param_groups"], theirs["param_groups"], strict=True):
-        assert our == {name: their[name] for name in our}
-    assert {k: list(v) for k, v in ours["state"].items()} == {
-        k: list(v) for k, v in theirs["state"].items()
+    assert {*repr(actual_optimizer).splitlines()} <= {*repr(expected_optimizer).splitlines()}
+    expected, actual = expected_optimizer.state_dict(), actual_optimizer.state_dict()
+    for got, wanted in zip(actual["param_groups"], expected["param_groups"], strict=True):
+        assert got == {name: wanted[name] for name in got}
+    assert {k: list(v) for k, v in actual["state"].items()} == {
+        k: list(v) for k, v in expected["state"].items()
     }
 
 
@@ -166,16 +166,16 @@ def test_a_mistake_is_refused_as_in_pytorch(name):
         with pytest.raises(Exception) as caught:  # noqa: PT011
             REFUSED[name](m, m.ones(2, requires_grad=True))
         found.append(caught.value)
-    theirs, ours = found
-    assert isinstance(ours, type(theirs)), ours
-    assert str(ours).splitlines()[0] == str(theirs).splitlines()[0]
+    expected, actual = found
+    assert isinstance(actual, type(expected)), actual
+    assert str(actual).splitlines()[0] == str(expected).splitlines()[0]
 
 
 @pytest.mark.parametrize("sentence", WRONG)
 def test_a_wrong_setting_is_refused_as_soon_as_in_pytorch(sentence):
-    with pytest.raises((TypeError, ValueError)) as theirs:
+    with pytest.raises((TypeError, ValueError)) as expected:
         WRONG[sentence](torch, torch.ones(2, requires_grad=True))
-    with pytest.raises(theirs.type, match=sentence):
+    with pytest.raises(expected.type, match=sentence):
         WRONG[sentence](tk, tk.ones(2, requires_grad=True))
 
 

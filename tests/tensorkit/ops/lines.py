@@ -75,12 +75,12 @@ def assert_line_agrees(line, but=()):
 
     What ``but`` names is not compared.
     """
-    their_classes, theirs = _outcome(torch, line)
-    our_classes, ours = _outcome(tk, line)
-    if their_classes is None or our_classes is None:
-        for each in but if their_classes == our_classes else ():
-            del ours[each], theirs[each]
-        assert ours == theirs
+    expected_classes, expected = _outcome(torch, line)
+    actual_classes, actual = _outcome(tk, line)
+    if expected_classes is None or actual_classes is None:
+        for each in but if expected_classes == actual_classes else ():
+            del actual[each], expected[each]
+        assert actual == expected
     else:
-        assert same_words(ours, theirs)
-        assert their_classes[0] in our_classes
+        assert same_words(actual, expected)
+        assert expected_classes[0] in actual_classes

@@ -236,11 +236,11 @@ def test_numbers_that_are_equal_but_not_the_same_are_told_apart():
 
 def test_a_number_that_is_another_in_every_call_is_the_number_of_that_call():
     x = tk.tensor([0.3, -2.0, 5.0], requires_grad=True)
-    theirs = torch.tensor([0.3, -2.0, 5.0])
+    reference = torch.tensor([0.3, -2.0, 5.0])
     for step in range(300):  # more than are kept one by one
         number = 0.37 * step - 20
-        assert (x * number).tolist() == (theirs * number).tolist()
-        assert (x > number).tolist() == (theirs > number).tolist()
+        assert (x * number).tolist() == (reference * number).tolist()
+        assert (x > number).tolist() == (reference > number).tolist()
 
 
 def test_an_operation_meets_any_number_of_shapes():
@@ -251,7 +251,7 @@ def test_an_operation_meets_any_number_of_shapes():
 
 @pytest.mark.parametrize("shape", [(4, 3), ()])
 def test_results_of_transposed_and_0d_tensors_lie_as_in_pytorch(shape):
-    ours, theirs = tk.ones(shape), torch.ones(shape)
+    tensor, reference = tk.ones(shape), torch.ones(shape)
     for _ in range(2):  # the second time by the plan of the first
-        assert (ours.t() + ours.t()).stride() == (theirs.t() + theirs.t()).stride()
-        assert (ours + ours).shape == theirs.shape
+        assert (tensor.t() + tensor.t()).stride() == (reference.t() + reference.t()).stride()
+        assert (tensor + tensor).shape == reference.shape

@@ -29,10 +29,10 @@ def test_contiguous_copies_only_when_needed(x):
 
 @given(x=twins(values=small_values_of), dtype=st.sampled_from(DTYPES), copy=st.booleans())
 def test_to_converts_as_pytorch(x, dtype, copy):
-    theirs = x.torch.to(getattr(torch, dtype), copy=copy)
-    ours = x.tk.to(getattr(tk, dtype), copy=copy)
-    assert_same(theirs, ours)
-    assert (theirs is x.torch) == (ours is x.tk)
+    expected = x.torch.to(getattr(torch, dtype), copy=copy)
+    actual = x.tk.to(getattr(tk, dtype), copy=copy)
+    assert_same(expected, actual)
+    assert (expected is x.torch) == (actual is x.tk)
 
 
 @given(x=twins(), y=twins(values=small_values_of))

@@ -89,8 +89,8 @@ ALIASES = ["true_divide", "subtract", "multiply", "divide"]
 @given(pair=broadcastable_pairs())
 def test_a_function_of_two_tensors_gives_what_pytorch_gives(name, pair):
     x, y = pair
-    theirs, ours = getattr(torch, name), getattr(tk, name)
-    assert_same_outcome(lambda: theirs(x.torch, y.torch), lambda: ours(x.tk, y.tk))
+    reference, function = getattr(torch, name), getattr(tk, name)
+    assert_same_outcome(lambda: reference(x.torch, y.torch), lambda: function(x.tk, y.tk))
 
 
 @pytest.mark.parametrize("name", ["subtract_"])

@@ -56,9 +56,9 @@ def _for(library, index):
 
 @given(x=twins(), index=fancy)
 def test_masks_and_positions_give_pytorchs_copy(x, index):
-    theirs = outcome(lambda: x.torch[_for(torch, index)])
-    if theirs[0] == "value" and 0 in theirs[1].shape:  # strides that nobody uses
-        assert tuple(x.tk[_for(tk, index)].shape) == tuple(theirs[1].shape)
+    expected = outcome(lambda: x.torch[_for(torch, index)])
+    if expected[0] == "value" and 0 in expected[1].shape:  # strides that nobody uses
+        assert tuple(x.tk[_for(tk, index)].shape) == tuple(expected[1].shape)
         return
     assert_same_outcome(lambda: x.torch[_for(torch, index)], lambda: x.tk[_for(tk, index)])
 
@@ -96,11 +96,11 @@ def test_a_tensor_is_written_at_masks_and_positions(x, index, data):
         % 2
     )
     dtype = data.draw(st.sampled_from([x.args[1], x.args[1], "float32"]))
-    theirs, ours = (
+    expected, actual = (
         library.from_numpy(np.asarray(values)).to(getattr(library, dtype))
         for library in (torch, tk)
     )
-    values = {torch: theirs, tk: ours}
+    values = {torch: expected, tk: actual}
     _assert_written_alike(
         x, lambda library, y: y.__setitem__(_for(library, index), values[library])
     )
@@ -121,8 +121,8 @@ def test_gradients_of_masks_and_positions_are_pytorchs(x, index):
         written[_for(library, index)] = result.detach() * 2
         (kept,) = library.autograd.grad((written * leaf).sum(), leaf)
         found.append((result.detach(), first.detach(), second, kept))
-    for theirs, ours in zip(*found, strict=True):
-        np.testing.assert_allclose(ours.numpy(), theirs.numpy())
+    for expected, actual in zip(*found, strict=True):
+        np.testing.assert_allclose(actual.numpy(), expected.numpy())
 
 
 @given(x=twins(), index=indices)

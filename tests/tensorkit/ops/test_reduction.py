@@ -29,16 +29,16 @@ RTOL = {"torch.float16": 3e-3, "torch.float32": 1e-5, "torch.float64": 1e-11}
 def _same(name, x, *args, **options):
     """Function and method give what they give in PyTorch, a pair of named results included."""
     rtol = RTOL.get(repr(x.tk.dtype), 0)
-    theirs = outcome(lambda: getattr(torch, name)(x.torch, *args, **options))
+    expected = outcome(lambda: getattr(torch, name)(x.torch, *args, **options))
     for run in (
         lambda: getattr(tk, name)(x.tk, *args, **options),
         lambda: getattr(x.tk, name)(*args, **options),
     ):
-        if theirs[0] == "value" and isinstance(theirs[1], tuple):
-            ours = run()
-            assert len(ours) == len(theirs[1])
-            for their, our in zip(theirs[1], ours, strict=True):
-                assert_same(their, our, rtol)
+        if expected[0] == "value" and isinstance(expected[1], tuple):
+            actual = run()
+            assert len(actual) == len(expected[1])
+            for wanted, got in zip(expected[1], actual, strict=True):
+                assert_same(wanted, got, rtol)
         else:
             assert_same_outcome(lambda: getattr(torch, name)(x.torch, *args, **options), run, rtol)
 
@@ -133,10 +133,10 @@ def test_sort_is_pytorchs(x, dim, descending):
 def test_sort_of_any_layout_has_pytorchs_elements(x, dim, descending):
     run = [lambda each=each: each.sort(dim=dim, descending=descending, stable=True)
            for each in (x.torch, x.tk)]  # fmt: skip
-    theirs, ours = map(outcome, run)
-    assert ours[0] == theirs[0]
-    for their, our in zip(theirs[1], ours[1], strict=True) if theirs[0] == "value" else ():
-        assert_same(their.contiguous(), our)
+    expected, actual = map(outcome, run)
+    assert actual[0] == expected[0]
+    for wanted, got in zip(expected[1], actual[1], strict=True) if expected[0] == "value" else ():
+        assert_same(wanted.contiguous(), got)
 
 
 @given(
@@ -147,29 +147,29 @@ def test_sort_of_any_layout_has_pytorchs_elements(x, dim, descending):
 )
 def test_topk_finds_pytorchs_values_at_its_indices(x, k, dim, largest):
     assume(k or x.tk.dim())  # of a number PyTorch gives one for k = 0, too
-    theirs = outcome(lambda: torch.topk(x.torch, k, dim, largest).values)
+    expected = outcome(lambda: torch.topk(x.torch, k, dim, largest).values)
     assert_same_outcome(
         lambda: torch.topk(x.torch, k, dim, largest).values,
         lambda: tk.topk(x.tk, k, dim, largest).values,
     )
-    if theirs[0] == "value":
+    if expected[0] == "value":
         values, indices = x.tk.topk(k, dim, largest)
-        assert_same(theirs[1], x.tk.gather(dim, indices) if x.tk.dim() else x.tk.clone())
+        assert_same(expected[1], x.tk.gather(dim, indices) if x.tk.dim() else x.tk.clone())
         assert indices.dtype is tk.int64
         assert values.shape == indices.shape
 
 
 @given(x=twins(values=small_values_of), as_tuple=st.booleans())
 def test_nonzero_is_pytorchs(x, as_tuple):
-    theirs, ours = x.torch.nonzero(as_tuple=as_tuple), x.tk.nonzero(as_tuple=as_tuple)
-    for their, our in zip(theirs, ours, strict=True) if as_tuple else [(theirs, ours)]:
-        assert_same(their.clone().contiguous(), our.contiguous())
+    expected, actual = x.torch.nonzero(as_tuple=as_tuple), x.tk.nonzero(as_tuple=as_tuple)
+    for wanted, got in zip(expected, actual, strict=True) if as_tuple else [(expected, actual)]:
+        assert_same(wanted.clone().contiguous(), got.contiguous())
 
 
 @given(x=twins(values=small_values_of))
 def test_where_of_a_condition_alone_is_pytorchs(x):
-    for their, our in zip(torch.where(x.torch), tk.where(x.tk), strict=True):
-        assert_same(their.clone(), our)
+    for wanted, got in zip(torch.where(x.torch), tk.where(x.tk), strict=True):
+        assert_same(wanted.clone(), got)
 
 
 @given(x=twins(values=small_values_of), inverse=st.booleans(), counts=st.booleans())
@@ -281,7 +281,7 @@ LARGE = [(70_001,), (3, 9_000), (9_000, 3), (513, 65), (30, 20, 50), (40, 1, 600
 @pytest.mark.parametrize("shape", LARGE)
 def test_large_sums_are_pytorchs_along_any_dimensions(shape):
     x = tk.rand(shape) + 0.1
-    theirs = torch.from_numpy(x.numpy())
+    reference = torch.from_numpy(x.numpy())
     dims = [(0,), (len(shape) - 1,), tuple(range(len(shape))), (0, len(shape) - 1)]
     dims = dims[: 3 if len(shape) == 1 else 4]
     for dim in dims:
@@ -289,18 +289,18 @@ def test_large_sums_are_pytorchs_along_any_dimensions(shape):
             for name in ("sum", "mean", "norm", "logsumexp"):
                 run = [getattr(m, name) for m in (torch, tk)]
                 options = {"dim": dim, "keepdim": keepdim, **({"p": 2} if name == "norm" else {})}
-                assert_same(run[0](theirs, **options), run[1](x, **options), 1e-6)
+                assert_same(run[0](reference, **options), run[1](x, **options), 1e-6)
     for dim in range(len(shape)):
         for name in ("softmax", "log_softmax"):
             run = [getattr(m, name) for m in (torch, tk)]
-            assert_same(run[0](theirs, dim), run[1](x, dim), 1e-5)
+            assert_same(run[0](reference, dim), run[1](x, dim), 1e-5)
 
 
 def test_topk_of_many_is_pytorchs():
     x = tk.rand(5, 700)
-    theirs = torch.from_numpy(x.numpy())
+    reference = torch.from_numpy(x.numpy())
     for largest in (True, False):
-        want, got = (m.topk(each, 9, largest=largest) for m, each in ((torch, theirs), (tk, x)))
+        want, got = (m.topk(each, 9, largest=largest) for m, each in ((torch, reference), (tk, x)))
         assert_same(want.values, got.values)
         assert_same(want.indices, got.indices)
 
@@ -322,24 +322,24 @@ def test_a_gradient_is_shared_among_equals_as_in_pytorch(text, values):
 
 @pytest.mark.parametrize("dim", [1.0, "0", None, (0, 1), [1]])
 def test_a_plan_for_one_dim_serves_no_other(dim):
-    ours, theirs = tk.ones(2, 3), torch.ones(2, 3)
-    ours.sum(1), ours.sum(dim=1)
+    tensor, reference = tk.ones(2, 3), torch.ones(2, 3)
+    tensor.sum(1), tensor.sum(dim=1)
     try:
-        expected = theirs.sum(dim).tolist()
+        expected = reference.sum(dim).tolist()
     except TypeError:
         with pytest.raises(TypeError):
-            ours.sum(dim)
+            tensor.sum(dim)
     else:
-        assert ours.sum(dim).tolist() == expected
+        assert tensor.sum(dim).tolist() == expected
 
 
 @pytest.mark.parametrize("far", [0.0, 100.0])
 def test_softmax_of_many_numbers_near_and_far_from_zero_is_pytorchs(far):
     x = np.linspace(-3, 3, 64 * 100, dtype=np.float32).reshape(64, 100) + np.float32(far)
     for name in ("softmax", "logsumexp"):
-        ours = getattr(tk.from_numpy(x), name)(1).numpy()
-        theirs = getattr(torch.from_numpy(x), name)(1).numpy()
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+        actual = getattr(tk.from_numpy(x), name)(1).numpy()
+        expected = getattr(torch.from_numpy(x), name)(1).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 UNDER_NUMPYS_NAMES = """
@@ -356,8 +356,10 @@ UNDER_NUMPYS_NAMES = """
 @pytest.mark.parametrize("line", UNDER_NUMPYS_NAMES.strip().split("\n"))
 def test_numpys_names_of_dimensions_are_taken_too(line):
     for _ in range(2):  # for the first time, and by a plan
-        theirs, ours = (eval(line, {"m": m, "x": m.arange(6.0).view(2, 3)}) for m in (torch, tk))
-        assert repr(ours) == repr(theirs)
+        expected, actual = (
+            eval(line, {"m": m, "x": m.arange(6.0).view(2, 3)}) for m in (torch, tk)
+        )
+        assert repr(actual) == repr(expected)
 
 
 @pytest.mark.parametrize(

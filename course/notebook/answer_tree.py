@@ -1,4 +1,4 @@
-"""An answer as it is looked into: its syntax tree, and what it and a right one did."""
+"""The syntax tree of an answer, as the sentences about it read it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Slip:
 
 
 @dataclass(frozen=True)
-class Looked:
-    """The tree of an answer, the parent of each node, the lines, what it and a right one did."""
+class AnswerTree:
+    """The syntax tree of an answer, and what the answer and a right one did."""
 
     tree: ast.AST
     parents: dict[ast.AST, ast.AST]
     lines: list[str]
-    mine: Outcome
+    outcome: Outcome
     right: Outcome
 
     def nodes(self, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[Any]:
@@ -45,14 +45,14 @@ class Looked:
 
     def said(self, pattern: str) -> re.Match[str] | None:
         """Where the class and message of the exception that the answer raised have this in them."""
-        error = self.mine.error
-        text = f"{type(error).__name__}: {self.mine.message[0]}"
+        error = self.outcome.error
+        text = f"{type(error).__name__}: {self.outcome.message[0]}"
         return re.search(pattern, text) if error is not None else None
 
     @property
     def line(self) -> str:
         """The line of the answer that raised; "" if that is not known."""
-        return self.mine.where.partition(": ")[2].strip()
+        return self.outcome.where.partition(": ")[2].strip()
 
     def raised_in(self, node: ast.AST) -> bool:
         """Whether this part of the code stands in the line that raised, if that is known."""
