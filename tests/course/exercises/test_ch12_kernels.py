@@ -326,7 +326,8 @@ def test_a_usual_mistake_is_recognised_under_the_name_that_learners_give_it(aske
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names = {"cuda": cuda, "tk": tk, "math": math}
         exec(compile(text, file, "exec"), names)
-        assert judge(asked, names[asked.name]).message == mistake.message
+        report = judge(asked, names[asked.name], seconds=60)
+        assert report.message == mistake.message
 
 
 def test_a_function_without_the_decorator_is_told_so():
