@@ -51,8 +51,7 @@ class SineSlope(Exercise):
     **Input:** `value`, a Python float.
 
     **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
-    finds it in float32, once by the chain rule on paper, computed with Python's `math`
-    (`import math`).
+    finds it, once by the chain rule on paper, computed with Python's `math` (`import math`).
 
     ```python
     sine_slope(1.0)

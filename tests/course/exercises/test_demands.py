@@ -87,19 +87,6 @@ BROKEN = [
     ),
     (
         "sine-slope",
-        "once as autograd finds it in float32",
-        """
-        def sine_slope(value):
-            import math
-
-            x = tk.tensor(value, requires_grad=True)
-            tk.sin(x**2).backward()
-            by_hand = 2 * value * math.cos(value**2)
-            return by_hand, by_hand
-        """,
-    ),
-    (
-        "sine-slope",
         "computed with Python's `math`",
         """
         def sine_slope(value):
