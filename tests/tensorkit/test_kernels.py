@@ -203,7 +203,7 @@ async def waits(out):
     out[0] = 1.0
 
 
-@pytest.mark.parametrize("function", [waits, 3, max, int], ids=repr)
+@pytest.mark.parametrize("function", [waits, 3, max, int], ids=["async def", "3", "max", "int"])
 def test_a_kernel_is_a_function_with_a_text(function):
     with pytest.raises(KernelError, match="is not found"):
         cuda.kernel(function)
