@@ -4,7 +4,7 @@ A submission's way, in the order of the code:
 
     batch        many submissions: which are new, retries, progress
     intake       takes the bytes of a notebook out of a folder
-    workers      the worker processes of this machine; `worker` is their program
+    pool         the worker processes of this machine; `worker` is their program
     cluster      workers on other machines, by way of dask.distributed
     judge        grades one submission; decides at each check
     cells        runs its cells in sandboxed processes

@@ -18,8 +18,8 @@ from typing import Any
 
 from course.grading import agreement, intake, judge
 from course.grading.intake import Submission
+from course.grading.pool import Job, results
 from course.grading.result import Result, stored
-from course.grading.workers import Job, results
 from course.grading.writer import Writer
 from course.notebook import matching
 from course.notebook.matching import Refused, Source

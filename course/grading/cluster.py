@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from course import exercises
-from course.grading import judge, workers
+from course.grading import judge, pool
+from course.grading.pool import Job, Worker
 from course.grading.result import Result
-from course.grading.workers import Job, Worker
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.sandbox.profiles import Limits
@@ -95,7 +95,7 @@ class Cluster:
             try:
                 yield future.result()
             except KilledWorker:
-                yield judge.ungraded(source, job.submission, job.seed, workers.WORKER_ENDED)
+                yield judge.ungraded(source, job.submission, job.seed, pool.WORKER_ENDED)
             except Exception as problem:  # a worker cannot start, or the scheduler is gone
                 raise CourseError(f"The cluster does not grade: {problem}") from None
             fill()
@@ -133,4 +133,4 @@ def _graded(source: Source, job: Job, profile: str, limits: Limits) -> Result:
         # threads are addresses of which the last 12 bits (4096) are alike.
         number = (os.getpid() * 7 + threading.get_ident() // 4096) % 4000
         _kept.worker, _kept.wanted = Worker(number, source, profile, limits), wanted
-    return workers.grade_one(_kept.worker, job)
+    return pool.grade_one(_kept.worker, job)

@@ -34,15 +34,6 @@ class AnswerTree:
         found = [node for node in ast.walk(self.tree) if isinstance(node, kind)]
         return iter(sorted(found, key=lambda node: (getattr(node, "lineno", 0), -_length(node))))
 
-    @staticmethod
-    def read_in(tree: ast.AST) -> set[str]:
-        """The names that this part of the code reads; `x += y` reads `x`, too."""
-        nodes = list(ast.walk(tree))
-        added_to = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-        names = [node for node in nodes if isinstance(node, ast.Name)]
-        loaded = [node for node in names if isinstance(node.ctx, ast.Load)]
-        return {node.id for node in (*loaded, *added_to) if isinstance(node, ast.Name)}
-
     def said(self, pattern: str) -> re.Match[str] | None:
         """Where the class and message of the exception that the answer raised have this in them."""
         error = self.outcome.error

@@ -55,6 +55,15 @@ class Rule:
         return bool(self.needs) and not used & set(self.needs) and not _calls_others(tree)
 
 
+def names_read(tree: ast.AST) -> set[str]:
+    """The names that this part of an answer reads; `x += y` reads `x`, too."""
+    nodes = list(ast.walk(tree))
+    added_to = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    loaded = [node for node in names if isinstance(node.ctx, ast.Load)]
+    return {node.id for node in (*loaded, *added_to) if isinstance(node, ast.Name)}
+
+
 def parsed(source: str | None) -> ast.Module | None:
     """The syntax tree of an answer; None if it cannot be read."""
     if source is None or len(source) > LONGEST:
@@ -124,9 +133,7 @@ def _leaves_out(tree: ast.Module, position: int) -> bool:
     arguments = [node.args.args for node in tree.body if isinstance(node, ast.FunctionDef)]
     if not arguments or len(arguments[-1]) <= position:
         return False
-    name = arguments[-1][position].arg
-    loads = (node for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Load))
-    return all(getattr(node, "id", "") != name for node in loads)
+    return arguments[-1][position].arg not in names_read(tree)
 
 
 def _has_one_round(loop: ast.AST) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import tensorkit as tk
 from course.notebook import raised
 from course.notebook.answer_tree import AnswerTree, Slip
-from course.notebook.rules import parsed
+from course.notebook.rules import names_read, parsed
 from course.notebook.runner import Outcome
 
 
@@ -286,7 +286,7 @@ def _unused_argument(answer: AnswerTree) -> Iterator[Slip]:
     function = next(answer.nodes(ast.FunctionDef), None)
     if function is None or answer.outcome.ended != "returned":
         return
-    used = answer.read_in(answer.tree)
+    used = names_read(answer.tree)
     for argument in function.args.args:
         if argument.arg in used | {"self"} or answer.right.value is None:
             continue
@@ -444,7 +444,7 @@ def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
     own = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
     methods = [each for each in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(each.args)]
     for method in methods:
-        read = answer.read_in(method)
+        read = names_read(method)
         for node in (each for each in ast.walk(method) if isinstance(each, ast.Assign)):
             name = ast.unparse(node.targets[0])
             if name not in read and f"self.{name}" in own:
@@ -457,7 +457,7 @@ def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
 
 def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
     """A name of several in a `for` that nobody reads."""
-    read = answer.read_in(answer.tree)
+    read = names_read(answer.tree)
     for loop in answer.nodes(ast.For):
         targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
         for name in (ast.unparse(target) for target in targets):

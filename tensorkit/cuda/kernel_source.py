@@ -152,6 +152,9 @@ class Source(ast.NodeTransformer):
                     node.value = _on_gpu("number", node.value)
                 case ast.BinOp():
                     node.left, node.right = (_on_gpu("number", x) for x in (node.left, node.right))
+                case ast.Compare(left, _, others):
+                    node.left = _on_gpu("number", left)
+                    node.comparators = [_on_gpu("number", each) for each in others]
                 case ast.BoolOp():
                     node.values = [_on_gpu("bool", each) for each in node.values]
                 case ast.Call(func) if self.value(func) in _FUNCTIONS:

@@ -112,8 +112,9 @@ def test_numbers_are_those_of_the_compiled_text_where_python_has_others(device, 
     assert np.array_equal(out.cpu().numpy(), [np.float32(AS_COMPILED[lines])], equal_nan=True)
 
 
-def test_an_integer_that_a_gpu_would_wrap_around_is_refused(device):
-    k = body("h = n * 2654435761", "out[0] = h * h % 1000")
+@pytest.mark.parametrize("line", ["out[0] = h * h % 1000", "out[0] = 1.0 if h * h > 0 else 0.0"])
+def test_an_integer_that_a_gpu_would_wrap_around_is_refused(device, line):
+    k = body("h = n * 2654435761", line)
     with pytest.raises(KernelError, match="outside of int64") as raised:
         k[1, 1](tk.zeros(1, device=device), tk.zeros(1, device=device), 7)
     assert raised.value.line == 4

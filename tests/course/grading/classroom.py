@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from course.grading import batch, judge, workers
+from course.grading import batch, judge, pool
 from course.grading.intake import Submission
 from course.grading.result import Result
 from course.grading.session import Session, Warm
@@ -31,7 +31,7 @@ WITH_WORKERS = [
 """The marks of tests that grade a school."""
 
 
-class KeptWorker(workers.Worker):
+class KeptWorker(pool.Worker):
     """A worker that stays for the next test, unless it is of no use any more."""
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, LIMITS, ROOT, Class, KeptWorker, School
 
-from course.grading import workers
+from course.grading import pool
 from course.grading.session import Session, Warm
 from course.notebook import matching
 from course.notebook.matching import Source
@@ -67,7 +67,7 @@ def _workers() -> Iterator[dict[object, KeptWorker]]:
     started: dict[object, KeptWorker] = {}
     yield started
     for worker in started.values():
-        workers.Worker.close(worker)
+        pool.Worker.close(worker)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def kept_workers(_workers: dict[object, KeptWorker], monkeypatch: pytest.MonkeyP
         key = number, source.digest, profile, limits
         return _workers.setdefault(key, KeptWorker(number, source, profile, limits, core))
 
-    monkeypatch.setattr(workers, "Worker", worker)
+    monkeypatch.setattr(pool, "Worker", worker)
 
 
 @pytest.fixture

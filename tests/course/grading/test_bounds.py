@@ -14,12 +14,12 @@ import nbformat
 import pytest
 from classroom import CHAPTER, LIMITS, Class, Notebook, cell_of, put_first
 
-from course.grading import intake, judge, similar, worker, workers, writer
+from course.grading import intake, judge, pool, similar, worker, writer
 from course.grading.clean import MOST_LEFT, Quota, clean_markdown, clean_outputs, cut_code
 from course.grading.feedback import Formulas
 from course.grading.intake import Submission
+from course.grading.pool import Job, Worker
 from course.grading.result import Result
-from course.grading.workers import Job, Worker
 from course.notebook.matching import Refused, Source
 from course.sandbox import profiles, wire
 
@@ -70,7 +70,7 @@ def grade(grader: Worker, notebook: Notebook) -> Result:
     """The result of a submission, which took no more than one may."""
     begun = time.monotonic()
     content = json.dumps(notebook).encode()
-    result = workers.grade_one(grader, Job(Submission("ada", CHAPTER, content), "seed"))
+    result = pool.grade_one(grader, Job(Submission("ada", CHAPTER, content), "seed"))
     assert time.monotonic() - begun < SECONDS
     assert grader._process is not None
     status = Path(f"/proc/{grader._process.pid}/status").read_text(encoding="ascii")

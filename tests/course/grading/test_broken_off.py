@@ -14,7 +14,7 @@ import pytest
 from classroom import CHAPTER, PIXELS, ROOT, WITH_WORKERS, KeptWorker, School, grade
 
 from course.cli import commands
-from course.grading import batch, workers
+from course.grading import batch, pool
 from course.grading.result import Result, stored
 from course.grading.writer import Writer
 from course.shared.errors import CourseError
@@ -48,7 +48,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(
     killed = []
     take = KeptWorker.take
 
-    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+    def take_and_kill(worker: pool.Worker, job: pool.Job) -> None:
         take(worker, job)
         if job.submission.learner == "bob" and not killed:
             assert worker._process is not None
@@ -69,7 +69,7 @@ def test_a_submission_that_kills_workers_is_ungraded_and_tried_again(
 ) -> None:
     take = KeptWorker.take
 
-    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+    def take_and_kill(worker: pool.Worker, job: pool.Job) -> None:
         take(worker, job)
         if job.submission.learner == "bob":
             assert worker._process is not None

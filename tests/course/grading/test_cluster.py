@@ -15,7 +15,7 @@ from classroom import CHAPTER, LIMITS, ROOT, Class, School, put_first
 
 from course.grading import batch, cluster
 from course.grading.intake import Submission
-from course.grading.workers import Job
+from course.grading.pool import Job
 from course.notebook.matching import Source
 from course.sandbox import profiles
 from course.shared.errors import CourseError

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, FILE, LIMITS, PIXELS, Class, School, put_first
 
-from course.grading import asserts, batch, environment, judge, server, session, workers
+from course.grading import asserts, batch, environment, judge, pool, server, session
 from course.grading.batch import Ungraded
 from course.grading.cells import CellRunner
 from course.grading.intake import Submission
@@ -234,15 +234,15 @@ def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     school.submit("bob", half)
-    take, counts = workers.Worker.take, itertools.count()
+    take, counts = pool.Worker.take, itertools.count()
 
-    def take_and_kill(worker: workers.Worker, job: workers.Job) -> None:
+    def take_and_kill(worker: pool.Worker, job: pool.Job) -> None:
         take(worker, job)
         assert worker._process is not None
         worker._process.kill()
 
-    monkeypatch.setattr(workers.Worker, "take", take_and_kill)
-    monkeypatch.setattr(workers, "ended_for_memory", lambda: next(counts))
+    monkeypatch.setattr(pool.Worker, "take", take_and_kill)
+    monkeypatch.setattr(pool, "ended_for_memory", lambda: next(counts))
     with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
         batch.grade(school.root, CHAPTER, workers=1, unsafe=True)
     assert school.scores() == {}
@@ -283,12 +283,12 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     readable, writable = os.pipe()
     os.write(writable, b"ready")
 
-    class Here(workers.Worker):
+    class Here(pool.Worker):
         """A worker in this process."""
 
         def start(self) -> None: ...
 
-        def take(self, job: workers.Job) -> None:
+        def take(self, job: pool.Job) -> None:
             self.job = job
 
         def close(self) -> None: ...
@@ -305,7 +305,7 @@ def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
             tried.append(job.submission.learner)
             return judge.ungraded(self.source, job.submission, job.seed, "The disk is full.")
 
-    monkeypatch.setattr(workers, "Worker", Here)
+    monkeypatch.setattr(pool, "Worker", Here)
     return tried
 
 

@@ -13,8 +13,8 @@ import pytest
 from classroom import CHAPTER, PIXELS, Notebook, School, cell_of
 
 from course.grading import agreement, batch, judge
+from course.grading.pool import Job
 from course.grading.result import Result
-from course.grading.workers import Job
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
