@@ -69,8 +69,9 @@ class Cluster:
     ) -> Generator[Result]:
         """The result of every job, in the order in which they are done.
 
-        No more is sent than the workers can take soon. One that dies is replaced by another; a
-        submission with which several died is ungraded.
+        No more is sent than the workers can take soon. A worker that dies is replaced by another.
+        The submissions with which several died are sent again at the end, one at a time: dask
+        counts a death for every submission that waited there. One that kills again is ungraded.
         """
         from distributed import KilledWorker, as_completed
 
@@ -89,16 +90,23 @@ class Cluster:
             room = max(1, threads) * (AHEAD + 1) - len(sent)
             done.update([send(job) for job in islice(waiting, max(0, room))])
 
-        fill()
-        for future in done:
-            job = sent.pop(future.key)
-            try:
-                yield future.result()
-            except KilledWorker:
-                yield judge.ungraded(source, job.submission, job.seed, pool.WORKER_ENDED)
-            except Exception as problem:  # a worker cannot start, or the scheduler is gone
-                raise CourseError(f"The cluster does not grade: {problem}") from None
+        killers = list[Job]()
+        try:
             fill()
+            for future in done:
+                job = sent.pop(future.key)
+                try:
+                    yield future.result()
+                except KilledWorker:
+                    killers.append(job)
+                fill()
+            for job in killers:
+                try:
+                    yield send(job).result()
+                except KilledWorker:
+                    yield judge.ungraded(source, job.submission, job.seed, pool.WORKER_ENDED)
+        except Exception as problem:  # a worker cannot start, or the scheduler is gone
+            raise CourseError(f"The cluster does not grade: {problem}") from None
 
 
 def _common(offered: list[list[str]]) -> str:
