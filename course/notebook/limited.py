@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import random
 import signal
@@ -9,8 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
+import tensorkit as tk
 from course.shared.errors import TimeLimit
 
 
@@ -20,7 +23,8 @@ def limited(run: Callable[[], None], seconds: float) -> None:
     The exception is raised again and again until it gets through: code may catch it, on purpose or
     by a bare `except`. What it cannot stop is a single call into C that never returns, a recursion
     that catches everything at every level and, where there is no alarm signal, a loop that spends
-    its time within a `try` and catches everything.
+    its time within a `try` and catches everything. While tensorkit enters or leaves a `with` block
+    it waits.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         _with_alarm(run, seconds)
@@ -33,12 +37,21 @@ def _inside(run: Callable[[], None]) -> None:
     run()
 
 
-def _is_inside(frame: FrameType | None) -> bool:
-    while frame is not None:
-        frame = frame.f_back
-        if frame is not None and frame.f_code is _inside.__code__:
-            return True
-    return False
+_CONTEXTS = (str(Path(tk.__file__).parent), contextlib.__file__, __file__)
+
+
+def _may_raise(frame: FrameType | None) -> bool:
+    """Whether this frame is below `_inside`, and not where tensorkit enters or leaves a `with`.
+
+    A raise there would leave undone what the block undoes. A ring may interrupt another one.
+    """
+    is_in_library, depth = True, 0
+    while frame is not None and frame.f_code is not _inside.__code__:
+        is_in_library = is_in_library and frame.f_code.co_filename.startswith(_CONTEXTS)
+        if is_in_library and frame.f_code.co_name in ("__enter__", "__exit__"):
+            return False
+        frame, depth = frame.f_back, depth + 1
+    return frame is not None and depth > 0
 
 
 def _again() -> float:
@@ -53,7 +66,7 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
         if not over:
             _start_alarm(_again())
         is_in_hook = frame is not None and frame.f_code is ignored.__code__
-        if _is_inside(frame) and not is_in_hook:
+        if _may_raise(frame) and not is_in_hook:
             raise TimeLimit
 
     def ignored(what: sys.UnraisableHookArgs) -> None:
@@ -94,7 +107,8 @@ def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
         while not finished.wait(wait):
             sys.setswitchinterval(1e-6)  # or this thread gets its turn only where the other waits
             with raising:
-                if not finished.is_set() and _is_inside(sys._current_frames().get(own)):
+                frame = sys._current_frames().get(own)
+                if not finished.is_set() and _may_raise(frame):
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
             wait = _again()
 

@@ -151,9 +151,9 @@ def strides_that_count(x):
 def assert_same(expected, actual, rtol=0.0, is_laid_out=True):
     """Same values, dtype, strides and offset; or the same numbers, texts, sequences.
 
-    ``is_laid_out``: also a result that is no view has PyTorch's strides. Not where shapes broadcast,
-    where two operands lie in memory in different orders, or where masks and positions pick: there
-    results are laid out as NumPy's are.
+    ``is_laid_out``: also a result that is no view has PyTorch's strides. Not where shapes
+    broadcast, where two operands lie in memory in different orders, or where masks and positions
+    pick: there results are laid out as NumPy's are.
     """
     if isinstance(expected, torch.Tensor):
         assert isinstance(actual, tk.Tensor), actual

@@ -8,8 +8,10 @@ import textwrap
 
 import pytest
 
+import tensorkit as tk
 from course.notebook.limited import limited
 from course.shared.errors import TimeLimit
+from tensorkit import direct_path, overrides
 
 AFTER_A_LIMIT = textwrap.dedent("""
     import sys, threading
@@ -57,3 +59,18 @@ def test_a_destructor_without_end_is_stopped_without_a_word():
 
     with pytest.raises(TimeLimit):  # and, as in all tests, what Python cannot raise is an error
         limited(run, 0.05)
+
+
+def test_a_limit_undoes_what_a_block_of_tensorkit_changed():
+    sizes = overrides.original("broadcast_shapes")
+
+    def endless():
+        with overrides.override("broadcast_shapes", lambda a, b: (7,)):
+            while True:
+                pass
+
+    for _ in range(300):
+        with pytest.raises(TimeLimit):
+            limited(endless, 0.001)
+        assert direct_path.is_open
+        assert tuple((tk.ones(3) + 1).shape) == sizes((3,), ())
