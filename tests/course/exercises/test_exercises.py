@@ -23,7 +23,7 @@ EXERCISES = [exercise for chapter in chapters() for exercise in load(chapter).va
 WRITTEN = [exercise for exercise in EXERCISES if not isinstance(exercise, Prediction)]
 
 
-@pytest.mark.parametrize("draws", [1, pytest.param(100, marks=pytest.mark.rest)])
+@pytest.mark.parametrize("draws", [1, pytest.param(30, marks=pytest.mark.rest)])
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_the_exercise_is_complete(exercise, draws):
     found = faults(exercise, seeds=range(draws))
