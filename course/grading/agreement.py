@@ -123,7 +123,7 @@ def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str])
 
 
 def check_versions(source: Source, results: Iterable[Result]) -> None:
-    """Raises CourseError if a result was graded by another version of the chapter than that of now."""
+    """Raises CourseError if a result was graded by another version of the chapter."""
     if older := [result.learner for result in results if result.source != source.digest]:
         raise CourseError(
             f"Graded by another version of {source.chapter}: {listed(older, MOST_NAMED)}. "
