@@ -204,8 +204,8 @@ def test_points_by_hand_above_a_maximum_that_was_lowered_are_not_exported(
 
 
 def test_definitions_that_are_not_installed_are_not_exported(write: Write, graded: School) -> None:
-    file = graded.root / "course" / "exercises" / "ch01_tensors.py"
-    file.parent.mkdir()
+    file = graded.root / "course" / "exercises" / "ch01_tensors" / "pixels.py"
+    file.parent.mkdir(parents=True)
     file.write_text("# with other points", encoding="utf-8")
     with pytest.raises(CourseError, match="is not what is installed"):
         write("csv")
