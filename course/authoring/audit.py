@@ -22,10 +22,11 @@ import numpy as np
 
 import tensorkit as tk
 from course.authoring.new import UNWRITTEN
-from course.notebook.check import fixed_cases, judge, meets_the_notebook, right_outcomes, trials
+from course.notebook.check import judge
 from course.notebook.exercise import EDGES, Draw, Exercise, Mistake, Prediction, load
 from course.notebook.quiet import owner_and_name
 from course.notebook.runner import Budget, Outcome
+from course.notebook.trials import fixed_cases, meets_the_notebook, right_outcomes, trials
 
 SECONDS = 30.0
 POINTS_OF_A_CHAPTER = 20

@@ -25,12 +25,12 @@ import numpy as np
 
 import tensorkit as tk
 from course.notebook import compare
-from course.notebook.check import right_outcomes, trials
 from course.notebook.exercise import Draw, Exercise, Prediction
 from course.notebook.limited import limited
 from course.notebook.plain import plain
 from course.notebook.quiet import Bounded, quiet
 from course.notebook.runner import Budget, Outcome
+from course.notebook.trials import right_outcomes, trials
 from course.shared.errors import TimeLimit
 from tensorkit.errors import KernelError
 

@@ -43,23 +43,8 @@ from course import check, hint, progress, solution, transplant
 progress("{chapter}")
 """
 
-IMPORTS = """
-from collections.abc import Iterator
-
-import tensorkit as tk
-from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-"""
-
-MODULE = '''\
-"""The exercises of chapter {number}, {title}, in the order of its text."""
-
-from __future__ import annotations
-'''
-
-MODULE_OF_ONE = '''\
-"""The exercise {id}."""
-
-from __future__ import annotations
+CHAPTER_OF_EXERCISES = '''\
+"""The exercises of chapter {number}, {title}, a module each, in the order of its text."""
 '''
 
 TESTS = '''\
@@ -73,7 +58,16 @@ RIGHT = []
 UNWRITTEN = ("Say in one line what is returned; learners read this.", "**Output:** a tensor.")
 """What a new exercise says until its author has written something else."""
 
-DEFINITION = '''
+EXERCISE = '''\
+"""The exercise {id}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tensorkit as tk
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+
 
 def {name}(numbers: tk.Tensor) -> tk.Tensor:
     """{unwritten[0]}"""
@@ -107,7 +101,7 @@ def {name}_{way}(numbers):
 
 
 def new_chapter(root: Path, name: str) -> list[Path]:
-    """Write the text, the module of exercises and the module of tests; their paths.
+    """Write the text, the folder of exercises and the module of tests; the paths.
 
     Raises CourseError for a wrong name, or for one of which a file exists already.
     """
@@ -124,7 +118,7 @@ def new_chapter(root: Path, name: str) -> list[Path]:
     title = name.partition("_")[2].replace("_", " ").capitalize()
     contents = {
         _text(root, name): TEXT,
-        _module(root, name): MODULE,
+        _exercises(root, name): CHAPTER_OF_EXERCISES,
         _tests(root, name): TESTS,
     }
     for path in contents:
@@ -149,14 +143,14 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
     taken = exercise.load()
     if id in taken:
         raise CourseError(f"There is an exercise {id} in {taken[id].chapter}: choose another id.")
-    text, module, tests = (place(root, chapter) for place in (_text, _module, _tests))
-    for path in (text, module, tests):
+    text, exercises, tests = (place(root, chapter) for place in (_text, _exercises, _tests))
+    for path in (text, exercises, tests):
         if not path.is_file():
             raise CourseError(f"{path} is missing: course new chapter {chapter} writes it.")
     name = id.replace("-", "_")
-    definitions = module.read_text(encoding="utf-8")
-    is_taken = re.search(rf"^(?:def|class) {name}\b|import {name}$", definitions, re.MULTILINE)
-    if is_taken or keyword.iskeyword(name):
+    module = exercises.with_name(f"{name}.py")
+    names = {each.name for each in taken.values() if each.chapter == chapter}
+    if name in names or module.exists() or keyword.iskeyword(name):
         raise CourseError(f"{chapter} can have no function {name}: choose another id.")
     words = {
         "id": id,
@@ -164,14 +158,11 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
         "kind": "".join(word.capitalize() for word in id.split("-")),
         "title": id.replace("-", " ").capitalize(),
     }
-    contents: dict[Path, str] = {}
-    if module.name == "__init__.py":  # of a folder with a module an exercise
-        contents[module] = f"{definitions}from course.exercises.ch{chapter} import {name}\n"
-        module, definitions = module.with_name(f"{name}.py"), MODULE_OF_ONE.format(id=id)
-    if "\nfrom course.notebook.exercise import" not in definitions:  # its first exercise
-        definitions = definitions.rstrip("\n") + "\n" + IMPORTS
-    contents |= {
-        module: definitions.rstrip("\n") + "\n" + DEFINITION.format(**words, unwritten=UNWRITTEN),
+    imports = exercises.read_text(encoding="utf-8")
+    imports += "" if "\nfrom " in imports else "\n"
+    contents = {
+        exercises: f"{imports}from course.exercises.ch{chapter} import {name}\n",
+        module: EXERCISE.format(**words, unwritten=UNWRITTEN),
         text: _with_place(text.read_text(encoding="utf-8"), id),
         tests: _with_answers(tests.read_text(encoding="utf-8"), words, tests),
     }
@@ -203,10 +194,8 @@ def _text(root: Path, chapter: str) -> Path:
     return paths.solutions(root) / f"{chapter}.py"
 
 
-def _module(root: Path, chapter: str) -> Path:
-    module = root / "course" / "exercises" / f"ch{chapter}.py"
-    of_folder = module.with_suffix("") / "__init__.py"
-    return of_folder if of_folder.is_file() else module
+def _exercises(root: Path, chapter: str) -> Path:
+    return root / "course" / "exercises" / f"ch{chapter}" / "__init__.py"
 
 
 def _tests(root: Path, chapter: str) -> Path:

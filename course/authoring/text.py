@@ -210,7 +210,7 @@ def _problem(
         return None if role == "show" else f'there is no role {role!r}, only role="show".'
     id = cell.marks["exercise"]
     if id not in exercises:
-        return f"there is no exercise {id!r} in course/exercises/ch{chapter}.py."
+        return f"there is no exercise {id!r} in course/exercises/ch{chapter}/."
     if not CELL_ID.fullmatch(id):
         return f"the id {id!r} can have letters, digits, '-' and '_' only, and at most 48 of them."
     if exercises[id].chapter != chapter:

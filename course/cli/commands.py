@@ -333,7 +333,7 @@ app.add_typer(new, name="new", rich_help_panel=TEACH, no_args_is_help=True)
 def new_chapter(
     name: Annotated[str, typer.Argument(metavar="NN_topic", help="Its name, such as 11_shapes.")],
 ) -> None:
-    """Write the text, the module of exercises and the module of tests of a new chapter."""
+    """Write the text, the folder of exercises and the module of tests of a new chapter."""
     from course.authoring import new as writer
 
     root = _own_root()

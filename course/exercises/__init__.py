@@ -1,1 +1,1 @@
-"""The exercises of `solutions/NN_topic.py`: a module `chNN_topic.py`, or a folder `chNN_topic`."""
+"""The exercises of `solutions/NN_topic.py`: a folder `chNN_topic`, with a module an exercise."""

@@ -3,8 +3,8 @@
 Points are defined in `course/exercises/`. `course build` writes them into the notebook with the
 answers and the released one; `nbgrader generate_assignment` enters them in the gradebook. Where a
 step was left out, grades would be wrong in silence: a gradebook's old maximum would cap new points.
-So nobody is graded until all four agree, and no grade is written or exported that was given by
-other points.
+So nobody is graded until all four agree, and no grade is written, shown or exported that was given
+by another version of the chapter.
 """
 
 from __future__ import annotations
@@ -122,6 +122,15 @@ def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str])
         )
 
 
+def check_versions(source: Source, results: Iterable[Result]) -> None:
+    """Raises CourseError if a result was graded by another version of the chapter."""
+    if older := [result.learner for result in results if result.source != source.digest]:
+        raise CourseError(
+            f"Graded by another version of {source.chapter}: {listed(older, MOST_NAMED)}. "
+            f"Nothing was written. Run: {_again(source.chapter)}"
+        )
+
+
 def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, float]) -> None:
     """Raises CourseError if a result was graded by other points than the gradebook has now.
 
@@ -133,9 +142,15 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
         if differ := _differences("The result", graded, "the gradebook", known):
             raise CourseError(
                 f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
-                f"course grade {chapter}, with the submission back in course/submitted/ if it is "
-                "no longer there."
+                f"{_again(chapter)}"
             )
+
+
+def _again(chapter: str) -> str:
+    return (
+        f"course grade {chapter}, with the submission back in course/submitted/ if it is no longer "
+        "there."
+    )
 
 
 def check_definitions(source: Source) -> None:

@@ -23,8 +23,8 @@ from course.grading import batch
 from course.grading.class_page import page
 from course.grading.class_report import ClassReport, Name
 from course.grading.result import all_stored
-from course.notebook import built_notebook
-from course.shared import files, paths
+from course.notebook import matching
+from course.shared import files
 from course.shared.errors import CourseError
 
 _FILES = re.compile(r", but '.*'(?=\. )")
@@ -37,19 +37,24 @@ def write(
     """Write the report of a chapter; where its page lies, and what it says.
 
     names: the learners' own, in place of pseudonyms. config: nbgrader's.
-    Raises CourseError if nothing is graded.
+    Raises CourseError if nothing is graded, or if something is graded by other points.
     """
     from course.authoring.release import nbgrader_config
-    from course.grading.gradebook import roster  # nbgrader takes a second to import
+    from course.grading import gradebook  # nbgrader takes a second to import
 
-    known = roster(root, nbgrader_config(own=True) if config is None else config)
+    config = nbgrader_config(own=True) if config is None else config
+    known = gradebook.roster(root, config)
     results = all_stored(root, chapter)
     if not names:
         results = [replace(result, sentence=_FILES.sub("", result.sentence)) for result in results]
     handed_in = [folder.name for folder in batch.folders(root, chapter)]
-    report = ClassReport(chapter, results, known, _given_cells(root, chapter), handed_in)
+    source = matching.source_of(root, chapter)
+    given = [cell["source"] for cell in source.released["cells"] if cell["cell_type"] == "code"]
+    report = ClassReport(chapter, results, known, given, handed_in)
     if not report.results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
+    counted = [result for result in results if result.learner in {*known, *handed_in}]
+    gradebook.check_current(root, source, counted, config)
     secret = batch.secret_of(root)
 
     def name(learner: str) -> str:
@@ -57,15 +62,8 @@ def write(
 
     folder = root / "course" / "reports" / chapter
     files.write(folder / "learners.csv", _csv(_learners(report, name)))
-    files.write(folder / "index.html", page(report, name, is_named=names))
+    files.write(folder / "index.html", page(report, source.title, name, is_named=names))
     return folder / "index.html", report
-
-
-def _given_cells(root: Path, chapter: str) -> list[str]:
-    """The code cells of the released notebook."""
-    released = paths.notebook_in(paths.notebooks(root), chapter)
-    cells = built_notebook.read(released, chapter)["cells"] if released.is_file() else []
-    return [cell["source"] for cell in cells if cell["cell_type"] == "code"]
 
 
 def pseudonym(secret: bytes, learner: str) -> str:

@@ -38,8 +38,11 @@ N_STEPS = 10
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def page(report: ClassReport, name: Name, *, is_named: bool) -> str:
-    """The whole page. name: what a learner is called on it; is_named: whether by their own."""
+def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
+    """The whole page.
+
+    title: the chapter's. name: what a learner is called on it. is_named: whether by their own.
+    """
 
     def called(learners: Sequence[str], most: int = FEW) -> str:
         return listed(list(map(name, learners)), most)
@@ -50,6 +53,7 @@ def page(report: ClassReport, name: Name, *, is_named: bool) -> str:
     known = {result.learner for result in report.graded}
     return _template().render(
         report=report,
+        title=title,
         name=name,
         called=called,
         shown=shown,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +20,8 @@ from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 from traitlets.config import Config
 
-from course.grading import agreement, batch, intake
-from course.grading.gradebook import ChapterEntries, opened
+from course.grading import batch, intake
+from course.grading.gradebook import check_current, opened
 from course.grading.result import all_stored
 from course.notebook import matching
 from course.shared import files, paths
@@ -83,21 +82,16 @@ def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
     config: nbgrader's.
     """
     root = paths.course_root()
-    paths.check_exercises(root)
-    source = matching.source_of(root, chapter)
-    agreement.check_notebooks(source)
+    learners = {student.id for student in book.students}
+    learners |= {folder.name for folder in batch.folders(root, chapter)}
+    results = [result for result in all_stored(root, chapter) if result.learner in learners]
+    check_current(root, matching.source_of(root, chapter), results, config)
     if waiting := batch.not_graded(root, chapter):
         raise CourseError(
             f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
             f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
             "be graded has to leave course/submitted/. Nothing was written."
         )
-    learners = {student.id for student in book.students}
-    learners |= {folder.name for folder in batch.folders(root, chapter)}
-    results = [result for result in all_stored(root, chapter) if result.learner in learners]
-    with closing(ChapterEntries(root, chapter, config)) as entries:
-        agreement.check_gradebook(source, entries.cells, entries.others)
-        entries.check(results)
 
 
 class PlatformExport(ExportPlugin):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from traitlets import Bool
 from traitlets.config import Config
 
 from course.grading import class_report
-from course.grading.gradebook import ChapterEntries
+from course.grading.gradebook import check_current
 from course.grading.result import autograded_file, stored
-from course.notebook import exercise
+from course.grading.session import remove
+from course.notebook import exercise, matching
 from course.notebook.limited import limited
 from course.shared import extras
 from course.shared.errors import CourseError, TimeLimit
@@ -76,16 +77,19 @@ class Heading(Preprocessor):
         chapter, learner = names["assignment"], names["student"]
         known = exercise.load(chapter)
         root = Path(self.config.CourseDirectory.root)
+        source = matching.source_of(root, chapter)
         result = stored(root, learner, chapter)
-        if result is not None:
-            if not result.has_page(root):
-                sentence = f"The autograded notebook of {learner} is not that of the grade"
-                raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
-            with closing(ChapterEntries(root, chapter, self.config)) as entries:
-                entries.check([result])
-        names["heading"] = _heading(names["db_url"], chapter, learner)
-        exercises = result.exercises if result else ()
-        statuses = {each.cell: class_report.status_of(each) for each in exercises}
+        if result is None or not result.has_page(root):
+            sentence = f"The autograded notebook of {learner} is not that of the grade"
+            raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
+        try:
+            check_current(root, source, [result], self.config)
+        except CourseError as problem:
+            # nbgrader has made the folder, and would take it for a page the next time
+            remove(root / "course" / "feedback" / learner / chapter)
+            raise SystemExit(f"course: {problem}") from None
+        names["heading"] = {"title": source.title, **_heading(names["db_url"], chapter, learner)}
+        statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:
             marks = cell.metadata.get("nbgrader", {})
@@ -124,6 +128,12 @@ def older_than_grades(root: Path, chapter: str) -> list[str]:
         if shown.is_file() and page.stat().st_mtime < shown.stat().st_mtime:
             found.append(page.parents[1].name)
     return found
+
+
+def points_on(page: Path) -> str:
+    """The points that a page of feedback shows; empty for a page of an older course."""
+    found = re.search(r'<meta name="points" content="([^"]*)">', page.read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from traitlets.config import Config
 
 from course.grading import agreement
 from course.grading.result import Result
+from course.notebook.matching import Source
+from course.shared import paths
 from course.shared.errors import CourseError
 
 
@@ -212,6 +215,19 @@ def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
         found = kind(cell_id=cell)
         entries.append(found)
     return found
+
+
+def check_current(root: Path, source: Source, results: Sequence[Result], config: Config) -> None:
+    """Raises CourseError unless these results are of the chapter and the gradebook of now.
+
+    source: the chapter. config: nbgrader's.
+    """
+    paths.check_exercises(root)
+    agreement.check_notebooks(source)
+    agreement.check_versions(source, results)
+    with closing(ChapterEntries(root, source.chapter, config)) as entries:
+        agreement.check_gradebook(source, entries.cells, entries.others)
+        entries.check(results)
 
 
 def roster(root: Path, config: Config) -> list[str]:

@@ -20,12 +20,16 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course.grading import batch, intake
-from course.grading.result import autograded_file, stored
+from course.grading.export import grades_of
+from course.grading.feedback import older_than_grades, points_on
+from course.grading.gradebook import check_current, opened
+from course.grading.result import all_stored, autograded_file, stored
 from course.grading.session import remove
 from course.grading.writer import write_page
 from course.notebook import matching
 from course.shared import files, paths
 from course.shared.errors import CourseError
+from course.shared.words import listed
 
 _log = logging.getLogger("nbgrader")
 TOLERANCE = timedelta(minutes=5)
@@ -166,9 +170,25 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
 
     def copy_files(self) -> None:
         """Release the pages, each also under the name by which its learner looks for it."""
-        chapter = str(self.coursedir.assignment_id)
-        where = Path(self.coursedir.root, self.coursedir.feedback_directory)
+        chapter, root = str(self.coursedir.assignment_id), Path(self.coursedir.root)
+        where = root / self.coursedir.feedback_directory
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
+        by_learner = {page.parents[1].name: page for page in pages}
+        learners = set(by_learner)
+        results = [each for each in all_stored(root, chapter) if each.learner in learners]
+        try:
+            check_current(root, matching.source_of(root, chapter), results, self.config)
+        except CourseError as problem:
+            self.fail(str(problem))
+        with opened(root, self.config) as book:
+            points = {each.learner: f"{each.points:.10g}" for each in grades_of(book, chapter)}
+        older = learners.intersection(older_than_grades(root, chapter))
+        older |= {name for name, page in by_learner.items() if points_on(page) != points.get(name)}
+        if older:
+            self.fail(
+                f"Feedback is older than the grade of {listed(sorted(older), intake.MOST_NAMED)}: "
+                f"nbgrader generate_feedback {chapter} --force. Nothing was released."
+            )
         super().copy_files()
         for page in pages:
             secret = (page.parent / "submission_secret.txt").read_text(encoding="ascii")

@@ -3,7 +3,7 @@
 A definition is a subclass of `Exercise` (or `Prediction`) under the decorator `@exercise`. From
 it come the cells of the notebook, the check and its points, the diagnosis, the hints, the worked
 solution and the tests of the grader. How an answer is run is in `runner`, how it is judged in
-`check`; the definitions themselves stand in `exercises/`, a module or a folder a chapter.
+`check`; the definitions themselves stand in `exercises/`, a folder a chapter.
 
 Data in words: a *case* is one call of the learner's answer: a label that never changes, arguments
 that may be drawn afresh. A *draw* is a source of numbers made from a seed. A *usual mistake* is a
@@ -501,7 +501,7 @@ def chapters() -> tuple[str, ...]:
 
 
 def _chapter_of(module: str) -> str:
-    """The chapter of a module, which may lie in the chapter's folder.
+    """The chapter of a module, which lies in the chapter's folder.
 
     >>> _chapter_of("course.exercises.ch10_engine.walk_back")
     '10_engine'
@@ -520,7 +520,7 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
 def digest(chapter: str) -> str:
     """SHA-256 of the text that defines a chapter's exercises: a grade may change with it."""
     folder = Path(__file__).parents[1] / "exercises"
-    files = sorted([*folder.glob(f"ch{chapter}.py"), *folder.glob(f"ch{chapter}/**/*.py")])
+    files = sorted(folder.glob(f"ch{chapter}/**/*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 

@@ -46,6 +46,13 @@ class Source:
     definitions: str = ""
     """SHA-256 of the text of the chapter's exercises."""
 
+    @property
+    def title(self) -> str:
+        """The chapter's number and its first heading: "01 Tensors"."""
+        texts = (cell["source"] for cell in self.released["cells"])
+        heading = next((text for text in texts if text.startswith("# ")), "# " + self.chapter[3:])
+        return f"{self.chapter[:2]} {heading.splitlines()[0][2:]}"
+
     @cached_property
     def by_id(self) -> Mapping[str, Cell]:
         """The released cells by their ids."""

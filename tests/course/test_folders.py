@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from course.notebook import exercise
+
 ROOT = Path(__file__).parents[2]
 
 ORDER = (
@@ -79,13 +81,11 @@ def test_no_two_modules_have_one_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_no_module_of_exercises_is_longer_than_what_becomes_a_folder() -> None:
-    long = {
-        name: lines
-        for name, file in modules().items()
-        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > 1100
-    }
-    assert long == {}
+def test_each_exercise_has_a_module_of_its_name() -> None:
+    for chapter in exercise.chapters():
+        folder = f"course.exercises.ch{chapter}"
+        for id, definition in exercise.load(chapter).items():
+            assert type(definition).__module__ == f"{folder}.{id.replace('-', '_')}"
 
 
 def _bound(file: Path) -> Iterator[tuple[str, int]]:

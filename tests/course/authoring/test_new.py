@@ -66,14 +66,14 @@ def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
 def test_an_error_of_a_definition_is_told_with_its_line(checkout: Path) -> None:
     for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "77")):
         course(checkout, "new", *arguments)
-    module = checkout / "course" / "exercises" / f"ch{CHAPTER}.py"
+    module = checkout / "course" / "exercises" / f"ch{CHAPTER}" / "first_shape.py"
     lines = module.read_text("utf-8").splitlines()
     at = next(n for n, line in enumerate(lines, 1) if "two numbers" in line)
     lines[at - 1] = '        yield case(not_defined(2), label="two numbers")'
     module.write_text("\n".join(lines), encoding="utf-8")
     said = course(checkout, "build", CHAPTER).stderr
     assert "name 'not_defined' is not defined" in said
-    assert f"ch{CHAPTER}.py, line {at})" in said
+    assert f"first_shape.py, line {at})" in said
     assert "Restart the kernel" not in said
 
 
@@ -90,7 +90,7 @@ def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: P
     assert tests.count('("second-step", second_step_') == 2
 
 
-def test_in_a_chapter_with_a_folder_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
+def test_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
     for file in ("solutions/12_kernels.py", "tests/course/exercises/test_ch12_kernels.py"):
         shutil.copy(ROOT / file, checkout / file)
     written = new.new_exercise(checkout, "last-kernel", "12_kernels")
@@ -143,7 +143,7 @@ def test_a_new_chapter_that_was_formatted_takes_its_first_exercise(checkout: Pat
 
 
 def test_an_exercise_that_is_refused_leaves_every_file_as_it_was(checkout: Path) -> None:
-    module = checkout / "course" / "exercises" / "ch00_start.py"
+    module = checkout / "course" / "exercises" / "ch00_start" / "__init__.py"
     before = module.read_text("utf-8")
     (checkout / "tests/course/exercises/test_ch00_start.py").write_text("RIGHT = ()\n", "utf-8")
     with pytest.raises(CourseError, match="has no list of other right answers"):

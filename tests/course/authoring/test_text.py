@@ -96,7 +96,7 @@ def test_the_release_has_a_new_name_if_learners_get_something_new(
 def test_an_unknown_exercise_is_named_with_its_line(text: Path) -> None:
     said = _complaint(text, 'exercise="half-it"', 'exercise="halve-it"')
     assert (
-        "01_numbers.py:13: there is no exercise 'halve-it' in course/exercises/ch01_numbers.py."
+        "01_numbers.py:13: there is no exercise 'halve-it' in course/exercises/ch01_numbers/."
         in said
     )
     assert "01_numbers.py: the exercise 'half-it' of this chapter has no place in the text" in said

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import tensorkit as tk
-from course.exercises import ch01_tensors as ch01
+from course.exercises.ch01_tensors.linspace_by_hand import evenly_spaced
+from course.exercises.ch01_tensors.pixels import _photo
+from course.exercises.ch01_tensors.strides_of import strides_of
 from course.notebook.check import judge
 from course.notebook.exercise import Draw, Exercise, Prediction, load
 
@@ -218,13 +220,13 @@ SHAPES = [(), (5,), (0,), (3, 4), (2, 0, 3), (4, 0), (0, 0, 3), (4, 1, 3), (2, 3
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_strides_are_those_of_a_new_tensor(shape):
-    assert ch01.strides_of(shape) == tk.zeros(shape).stride()
+    assert strides_of(shape) == tk.zeros(shape).stride()
 
 
 @pytest.mark.parametrize("ends", [(0, 1), (2, -1), (-3.5, 4), (1.5, 1.5)])
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
 def test_evenly_spaced_is_linspace(ends, n):
-    answer, reference = ch01.evenly_spaced(*ends, n), tk.linspace(*ends, n)
+    answer, reference = evenly_spaced(*ends, n), tk.linspace(*ends, n)
     assert answer.dtype == reference.dtype
     np.testing.assert_allclose(answer.numpy(), reference.numpy(), rtol=1.3e-6, atol=1e-5)
 
@@ -330,7 +332,7 @@ def test_an_answer_that_changes_the_array_is_told_so():
 
 def test_the_drawn_photos_do_not_fit_into_uint8():
     for seed in range(50):
-        photo = np.array(ch01._photo(Draw(seed), 3, 2))
+        photo = np.array(_photo(Draw(seed), 3, 2))
         assert photo.shape == (3, 2, 3)
         assert photo.sum(axis=2).min() > 255
         assert photo.max() < 255

@@ -13,11 +13,12 @@ import tensorkit as tk
 from course.authoring.audit import faults
 from course.exercises.ch10_engine.part import Part
 from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
-from course.notebook.check import SEED, fixed_cases, judge, trials
+from course.notebook.check import judge
 from course.notebook.compare import difference
 from course.notebook.exercise import KINDS, Case, Draw, Exercise, Prediction, case, chapters, load
 from course.notebook.plain import Seen
 from course.notebook.runner import Budget, run_case
+from course.notebook.trials import SEED, fixed_cases, trials
 
 EXERCISES = [exercise for chapter in chapters() for exercise in load(chapter).values()]
 WRITTEN = [exercise for exercise in EXERCISES if not isinstance(exercise, Prediction)]

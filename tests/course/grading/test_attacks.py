@@ -23,13 +23,17 @@ EARN_NOTHING = {
         "11 of 11",
     ),
     "import the definitions": (
-        "from course.exercises.ch01_tensors import checkerboard, to_unit_range, private_copy",
+        "from course.exercises.ch01_tensors.checkerboard import checkerboard\n"
+        "from course.exercises.ch01_tensors.pixels import to_unit_range\n"
+        "from course.exercises.ch01_tensors.private_copy import private_copy",
         "full points",
     ),
     "import the definitions through another path": (
         f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]\n"
         "for name in [m for m in sys.modules if m.startswith('course')]: del sys.modules[name]\n"
-        "from course.exercises.ch01_tensors import *",
+        "from course.exercises.ch01_tensors.checkerboard import *\n"
+        "from course.exercises.ch01_tensors.pixels import *\n"
+        "from course.exercises.ch01_tensors.private_copy import *",
         "full points",
     ),
     "a transformer of later cells": (

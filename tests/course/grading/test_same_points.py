@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, PIXELS, Notebook, School, cell_of
 
-from course.grading import agreement, batch, judge
+from course.grading import agreement, batch, class_files, judge
 from course.grading.pool import Job
 from course.grading.result import Result
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
+from course.shared import files
 from course.shared.errors import CourseError
 
 CHECK = "check-pixels"
@@ -256,3 +257,54 @@ def test_a_cell_of_the_instructors_own_needs_no_definition(school: School) -> No
     for folder in ("notebooks", "solutions"):
         _change(school, folder, with_asserts)
     agreement.check_notebooks(matching.source_of(Path(school.root), CHAPTER))
+
+
+def _graded(school: School) -> None:
+    """Grade and make a page of feedback; then the chapter is built again with other points."""
+    batch.grade(school.root, CHAPTER, workers=1)
+    assert _nbgrader(school, "generate_feedback", CHAPTER).returncode == 0
+    for folder in ("notebooks", "solutions"):
+        _change(school, folder, _other_points)
+    _change_gradebook(school, "update grade_cells set max_score = max_score + 1")
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("arguments", [["generate_feedback", "--force"], ["release_feedback"]])
+def test_no_page_of_feedback_has_points_of_an_older_definition(
+    school: School, arguments: list[str]
+) -> None:
+    _graded(school)
+    done = _nbgrader(school, *arguments, CHAPTER)
+    assert done.returncode == 1
+    assert f"{CHECK} ({PIXELS:g} points and {PIXELS + 1:g} points)" in done.stderr
+    assert BUILD in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((school.root / "course" / "exchange").rglob("*.html")) == []
+
+
+def test_a_page_with_other_points_than_the_gradebook_is_not_released(school: School) -> None:
+    # a person had changed the points after the page was made
+    with school.gradebook() as book:
+        book.add_student("ada")
+        book.add_submission(CHAPTER, "ada")
+        book.find_grade(CHECK, CHAPTER, CHAPTER, "ada").manual_score = PIXELS
+        book.db.commit()
+    page = school.root / "course" / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
+    files.write(page, f'<meta name="points" content="{PIXELS - 1:g}">')
+    for name in ("timestamp.txt", "submission_secret.txt"):
+        files.write(page.with_name(name), "text")
+    done = _nbgrader(school, "release_feedback", CHAPTER)
+    assert done.returncode == 1
+    assert f"grade of ada: nbgrader generate_feedback {CHAPTER} --force" in done.stderr
+    files.write(page, f'<meta name="points" content="{PIXELS:g}">')
+    assert _nbgrader(school, "release_feedback", CHAPTER).returncode == 0
+
+
+def test_no_report_has_points_of_an_older_definition(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch.grade(school.root, CHAPTER, workers=1)
+    monkeypatch.setattr(exercise.load()["pixels"], "points", PIXELS + 2)
+    with pytest.raises(CourseError, match=BUILD):
+        class_files.write(school.root, CHAPTER)
+    assert not (school.root / "course" / "reports").exists()

@@ -1,4 +1,4 @@
-"""The one exercise of chapter 00, Start: within two minutes a learner sees how checks answer."""
+"""The exercise celsius: from Fahrenheit to Celsius."""
 
 from __future__ import annotations
 

@@ -1,0 +1,187 @@
+"""The exercise ensemble: the average of several models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+
+
+def ensemble(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    """The average of several models, and the class that it gives each sample."""
+    stacked = tk.stack(predictions)
+    average = stacked.mean(dim=0)
+    winners = average.argmax(dim=1)
+    return average, winners
+
+
+def _ensemble_program(predictions: list[tk.Tensor]) -> Any:
+    stacked = ...  # one tensor of shape [models, samples, classes]
+    average = ...  # the mean over the models: [samples, classes]
+    winners = ...  # for each sample the class with the largest average: [samples]
+    return average, winners
+
+
+def _joined(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    average = tk.cat(predictions).mean(dim=0)
+    return average, average.argmax()
+
+
+def _mean_over_samples(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    average = tk.stack(predictions).mean(dim=1)
+    return average, average.argmax(dim=1)
+
+
+def _mean_of_everything(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    stacked = tk.stack(predictions)
+    return stacked.mean(), stacked.mean(dim=0).argmax(dim=1)
+
+
+def _winners_over_samples(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    average = tk.stack(predictions).mean(dim=0)
+    return average, average.argmax(dim=0)
+
+
+def _one_winner(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    average = tk.stack(predictions).mean(dim=0)
+    return average, average.argmax()
+
+
+def _values_of_the_winners(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    average = tk.stack(predictions).mean(dim=0)
+    return average, average.amax(dim=1)
+
+
+def _the_sum(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    total = tk.stack(predictions).sum(dim=0)
+    return total, total.argmax(dim=1)
+
+
+def _values_and_places(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, Any]:
+    average = tk.stack(predictions).mean(dim=0)
+    return average, average.max(dim=1)
+
+
+@exercise(
+    "ensemble",
+    answer=ensemble,
+    stub=_ensemble_program,
+    kind="complete",
+    points=4,
+    difficulty=3,
+    minutes=8,
+)
+class Ensemble(Exercise):
+    """The average of several models
+
+    Three models look at the same samples. Each gives a table: a row for each sample, a probability
+    for each class. Their average is usually better than any of them. Fill the three gaps.
+
+    **Input:** `predictions`, a list of at least one float tensor, all of shape `[samples, classes]`
+    and of the same dtype.
+
+    **Output:** two tensors: the average table, `[samples, classes]`, and for each sample the number
+    of the class with the largest average, `[samples]`.
+
+    ```python
+    one = tk.tensor([[0.9, 0.1], [0.4, 0.6]])
+    two = tk.tensor([[0.5, 0.5], [0.0, 1.0]])
+    ensemble([one, two])
+    # (tensor([[0.7000, 0.3000],
+    #          [0.2000, 0.8000]]), tensor([0, 1]))
+    ```
+    """
+
+    hints = (
+        "Which of `cat` and `stack` makes a new dimension, one entry for each model?",
+        "After `stack` the models are dimension 0. That is the one which the mean makes disappear.",
+        "In `average`, dimension 1 holds the classes: `argmax(dim=1)` leaves one number for each "
+        "sample.",
+    )
+    usual_mistakes = {
+        "joined": (
+            _joined,
+            "Your average is over models and samples at once: `cat` gives them one dimension. "
+            "`stack` gives the models a dimension of their own, over which the mean goes.",
+        ),
+        "mean over the samples": (
+            _mean_over_samples,
+            "You averaged over dimension 1 of the stack, the samples. The models are dimension 0.",
+        ),
+        "mean of everything": (
+            _mean_of_everything,
+            "Your average is a single number: without `dim` everything is averaged. Name the "
+            "dimension of the models.",
+        ),
+        "winners over the samples": (
+            _winners_over_samples,
+            "`argmax(dim=0)` makes the samples disappear: it says for each class which sample is "
+            "best. You want the class of each sample, so the classes must go.",
+        ),
+        "one winner": (
+            _one_winner,
+            "`argmax()` without `dim` gives one position in the whole table. Name the dimension of "
+            "the classes to get one for each sample.",
+        ),
+        "values and places": (
+            _values_and_places,
+            "`max(dim=1)` answers twice: the largest averages and where they stand. You want the "
+            "places alone: `argmax(dim=1)`.",
+        ),
+        "the largest value": (
+            _values_of_the_winners,
+            "You gave the largest average itself. `argmax` says at which class it stands.",
+        ),
+        "the sum": (
+            _the_sum,
+            "You added the tables and did not divide by the number of models: take the mean.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        yield case(
+            [tk.tensor([[0.9, 0.1], [0.4, 0.6]]), tk.tensor([[0.5, 0.5], [0.0, 1.0]])],
+            label="two models, two samples",
+        )
+        yield case(_tables(draw, 3, 4, 3), label="three models, any numbers")
+        yield case(_tables(draw, 3, 2, 5), label="five classes")
+        yield case(_disagreeing(draw, 3, 4), label="models that disagree")
+        yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
+        yield case(_tables(draw, 1, 3, 3), label="a single model (size 1)")
+        halves = [table.half() for table in _tables(draw, 2, 2, 2)]
+        yield case(halves, label="half the memory (float16)")
+        wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 3, 3)]
+        yield case([table[:, ::2] for table in wide], label="every second column (non-contiguous)")
+        yield case([tk.zeros(0, 3), tk.zeros(0, 3)], label="no samples (empty)")
+        yield case([table.double() for table in _tables(draw, 4, 3, 2)], label="float64")
+
+    def advice(self, *args: Any) -> str | None:
+        (predictions,) = args
+        shape = list(predictions[0].shape)
+        return (
+            f"Print the shapes on the way: the stack is {[len(predictions), *shape]}, the average "
+            f"{shape}, the winners {shape[:1]}."
+        )
+
+
+def _disagreeing(draw: Draw, samples: int, classes: int) -> list[tk.Tensor]:
+    """Three tables: the first and the last prefer other classes than their average does."""
+    tables = [draw.floats(classes, 0, 0.1) for _ in range(3 * samples)]
+    for n, row in enumerate(tables):
+        model, sample = divmod(n, samples)
+        row[(sample + (0, 1, 2)[model]) % classes] += (0.3, 0.9, 0.3)[model]
+    rows = [tables[start : start + samples] for start in range(0, 3 * samples, samples)]
+    return [tk.tensor(table) for table in rows]
+
+
+def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tensor]:
+    """Tables in which sample i clearly prefers class (i + 1) % classes."""
+    tables = []
+    for _ in range(models):
+        rows = [draw.floats(classes, 0, 0.4) for _ in range(samples)]
+        for sample, row in enumerate(rows):
+            row[(sample + 1) % classes] += 0.5
+        tables.append(tk.tensor(rows))
+    return tables

@@ -1,0 +1,159 @@
+"""The exercise nearest-centre: the nearest centre."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorkit as tk
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+
+
+def nearest(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
+    """For each point the number of the centre that is nearest."""
+    differences = points.unsqueeze(1) - centres
+    squared = (differences * differences).sum(dim=2)
+    return squared.argmin(dim=1)
+
+
+def _nearest_program(points: tk.Tensor, centres: tk.Tensor) -> Any:
+    differences = ...  # [points, centres, 2]: each point minus each centre
+    squared = ...  # [points, centres]: the squared distances
+    return ...  # [points]: for each point the number of the nearest centre
+
+
+def _for_each_centre(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
+    squared = (points.unsqueeze(1) - centres).square().sum(dim=2)
+    return squared.argmin(dim=0)
+
+
+def _farthest(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
+    squared = (points.unsqueeze(1) - centres).square().sum(dim=2)
+    return squared.argmax(dim=1)
+
+
+def _not_squared(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
+    return (points.unsqueeze(1) - centres).sum(dim=2).argmin(dim=1)
+
+
+def _the_distances(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
+    squared = (points.unsqueeze(1) - centres).square().sum(dim=2)
+    return squared.amin(dim=1)
+
+
+def _pair_by_pair(points: tk.Tensor, centres: tk.Tensor) -> tk.Tensor:
+    return (points - centres).square().argmin(dim=1)
+
+
+def _distances_and_places(points: tk.Tensor, centres: tk.Tensor) -> Any:
+    return (points.unsqueeze(1) - centres).square().sum(dim=2).min(dim=1)
+
+
+@exercise(
+    "nearest-centre",
+    answer=nearest,
+    stub=_nearest_program,
+    kind="complete",
+    points=5,
+    difficulty=4,
+    minutes=12,
+)
+class NearestCentre(Exercise):
+    """The nearest centre
+
+    Many programs ask which of a few centres is nearest to each of many points. Broadcasting
+    computes all differences at once, without a loop. Fill the three gaps.
+
+    **Input:** `points` of shape `[n, 2]` and `centres` of shape `[k, 2]`, both of the same dtype.
+
+    **Output:** an int64 vector of length `n`: for each point the number of the nearest centre.
+
+    ```python
+    points = tk.tensor([[0.0, 0.0], [9.0, 9.0], [1.0, 0.0]])
+    nearest(points, tk.tensor([[10.0, 10.0], [0.0, 1.0]]))
+    # tensor([1, 0, 1])
+    ```
+
+    The squared distance is the sum of the squared differences; its root is not needed to compare.
+    """
+
+    hints = (
+        "`[n, 2]` and `[k, 2]` do not fit. Which shape must the points have so that `[?, ?, 2]` "
+        "minus `[k, 2]` gives `[n, k, 2]`?",
+        "`points.unsqueeze(1)` has shape `[n, 1, 2]`. The 1 stretches to the `k` centres.",
+        "Sum over the last dimension, then ask along the centres, dimension 1, where the smallest "
+        "stands: `argmin`.",
+    )
+    usual_mistakes = {
+        "for each centre": (
+            _for_each_centre,
+            "You ask for each centre which point is nearest. The centres are dimension 1 of the "
+            "table: that is the dimension which must go.",
+        ),
+        "the farthest": (_farthest, "You found the farthest centre: `argmin`, not `argmax`."),
+        "not squared": (
+            _not_squared,
+            "You add the differences without squaring them, so negative ones pull the sum down. "
+            "Square first.",
+        ),
+        "distances and places": (
+            _distances_and_places,
+            "`min(dim=1)` answers twice: the smallest distances and where they stand. You want the "
+            "places alone: `argmin(dim=1)`.",
+        ),
+        "the distance": (
+            _the_distances,
+            "You gave the smallest squared distance. `argmin` says at which centre it stands.",
+        ),
+        "pair by pair": (
+            _pair_by_pair,
+            "You subtract point 0 and centre 0, point 1 and centre 1. Every point must meet every "
+            "centre: give the points a dimension of size 1 for the centres.",
+        ),
+        "the centre itself": (
+            lambda points, centres: centres[
+                (points.unsqueeze(1) - centres).square().sum(dim=2).argmin(dim=1)
+            ],
+            "These are the nearest centres themselves. Asked for are their numbers.",
+        ),
+        "one number": (
+            lambda points, centres: (points.unsqueeze(1) - centres).square().sum(dim=2).argmin(),
+            "`argmin()` without `dim` gives one place in the whole table. Name the dimension of "
+            "the centres.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        centres = tk.tensor([[10.0, 10.0], [0.0, 1.0]])
+        yield case(
+            tk.tensor([[0.0, 0.0], [9.0, 9.0], [1.0, 0.0]]), centres, label="three points, two"
+        )
+        four = tk.tensor([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0], [50.0, 50.0]])
+        yield case(_around(draw, four, [2, 0, 3, 1, 1]), four, label="five points, four centres")
+        yield case(_around(draw, four, [3, 2, 0, 1]), four, label="as many points as centres")
+        yield case(_around(draw, four, [3, 1]) - 25, four - 25, label="negative coordinates")
+        # the first centre is nearer, the second has the smaller sum of absolute differences
+        x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
+        near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
+        yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
+        # float16 has no number between these, so that its first centre would win
+        corner = 8 * draw.integer(640, 652) + tk.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
+        yield case(corner[2:] - 0.125, corner, label="centres far from 0")
+        yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
+        halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
+        yield case(halves, centres.half(), label="half the memory (float16)")
+        whole = tk.tensor([draw.integers(2, low, low + 3) for low in (0, 6, 0)])
+        yield case(whole, centres.long(), label="whole numbers (int)")
+        yield case(tk.zeros(0, 2), four, label="no points (empty)")
+        points = _around(draw, four, [3, 0, 2, 0])
+        yield case(points[::2], four, label="every second point (non-contiguous)")
+
+
+def _around(draw: Draw, centres: tk.Tensor, owners: list[int]) -> tk.Tensor:
+    """A point near each of these centres."""
+    rows = []
+    for owner in owners:
+        x, y = centres[owner].tolist()
+        dx, dy = draw.floats(2, 3, 9)
+        rows.append([x + dx, y - dy])
+    return tk.tensor(rows)

@@ -1,0 +1,124 @@
+"""The exercise second-derivative: the second derivative of a polynomial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tensorkit as tk
+from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.rules import TWO_GRADIENTS, Rule
+
+
+def second_derivative(coefficients: list[float], x: float) -> float:
+    """The second derivative of a polynomial at `x`, by autograd."""
+    t = tk.tensor(x, dtype=tk.float64, requires_grad=True)
+    y = t * 0
+    for power, coefficient in enumerate(coefficients):
+        y = y + coefficient * t**power
+    (slope,) = tk.autograd.grad(y, t, create_graph=True)
+    (curvature,) = tk.autograd.grad(slope, t)
+    return curvature.item()
+
+
+def _polynomial(coefficients: list[float], t: tk.Tensor) -> tk.Tensor:
+    y = t * 0
+    for power, coefficient in enumerate(coefficients):
+        y = y + coefficient * t**power
+    return y
+
+
+def _derived(coefficients: list[float]) -> list[float]:
+    return [power * number for power, number in enumerate(coefficients)][1:] or [0.0]
+
+
+def _value(coefficients: list[float], x: float) -> float:
+    return _polynomial(coefficients, tk.tensor(x, dtype=tk.float64)).item()
+
+
+def _first_derivative(coefficients: list[float], x: float) -> float:
+    return _value(_derived(coefficients), x)
+
+
+def _both_added(coefficients: list[float], x: float) -> float:
+    return _first_derivative(coefficients, x) + second_derivative(coefficients, x)
+
+
+def _powers_from_one(coefficients: list[float], x: float) -> float:
+    return second_derivative([0.0, *coefficients], x)
+
+
+def _without_the_graph(coefficients: list[float], x: float) -> float:
+    t = tk.tensor(x, dtype=tk.float64, requires_grad=True)
+    (slope,) = tk.autograd.grad(_polynomial(coefficients, t), t)
+    (curvature,) = tk.autograd.grad(slope, t)
+    return curvature.item()
+
+
+@exercise(
+    "second-derivative", answer=second_derivative, points=0, difficulty=3, minutes=8, further=True
+)
+class SecondDerivative(Exercise):
+    """The second derivative of a polynomial
+
+    **Input:** `coefficients`, a list of two or more floats `[c0, c1, c2, ...]` for the polynomial
+    $c_0 + c_1 x + c_2 x^2 + \\dots$, and `x`, a float.
+
+    **Output:** its second derivative at `x`, a Python float. Let autograd find it, in float64.
+
+    ```python
+    second_derivative([0.0, 0.0, 0.0, 1.0], 3.0)
+    # 18.0: the polynomial is x³, its second derivative 6x
+    ```
+    """
+
+    rules = (
+        Rule(
+            "let autograd find it",
+            "Compute the polynomial with a tensor that requires grad, and ask autograd twice.",
+            needs=(TWO_GRADIENTS, "hessian"),
+        ),
+    )
+    hints = (
+        "Make a float64 tensor that requires grad, compute the polynomial with it, and ask "
+        "`tk.autograd.grad` for the slope.",
+        "The slope must be recorded itself to be differentiated again: `create_graph=True`. "
+        "`tk.autograd.grad` returns a tuple: `(slope,) = ...`.",
+    )
+    usual_mistakes = {
+        "the first derivative": (
+            _first_derivative,
+            "This is the slope. Differentiate once more: the gradient of the slope.",
+        ),
+        "both added": (
+            _both_added,
+            "These are the first and the second derivative added up: backward accumulates in "
+            "`.grad`. `tk.autograd.grad` returns a gradient and stores nothing.",
+        ),
+        "powers from 1": (
+            _powers_from_one,
+            "Your powers are one too high. `coefficients[0]` belongs to x to the power of 0.",
+        ),
+        "without the graph": (
+            _without_the_graph,
+            "The slope has no history, so it cannot be differentiated. `create_graph=True` belongs "
+            "into the call that computes the slope.",
+        ),
+    }
+
+    def cases(self, draw: Draw) -> Iterator[Case]:
+        def some(n: int) -> list[float]:
+            return [float(number) for number in draw.integers(n, 1, 9)]
+
+        yield case([0.0, 0.0, 0.0, 1.0], 3.0, label="x³ at 3")
+        yield case([1.0, 3.0, 1.0], 2.0, label="x² + 3x + 1 at 2")
+        yield case(
+            [float(number) for number in draw.integers(5, 1, 5)], 2.0, label="any polynomial"
+        )
+        constant, linear, square, cube = some(4)
+        at = -draw.integer(1, 6) / 2
+        yield case([constant, linear, -square, cube], at, label="at a negative number")
+        yield case(some(2), 3.0, label="a straight line")
+        # 6x and the rest nearly cancel, so that float32 keeps few digits
+        at, rest = draw.integer(3, 9) / 7, draw.integer(1, 9) / 1000
+        yield case([0.0, 0.0, rest - 3 * at, 1.0], at, label="nearly no curvature")
+        yield case(draw.integers(4, 1, 9), draw.integer(2, 5), label="whole numbers (int)")

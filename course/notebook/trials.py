@@ -1,0 +1,190 @@
+"""What the answer does in every case of an exercise, beside what a right answer does.
+
+Cases are drawn from a seed. A usual mistake is recognised by what it does in the same cases.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from course.notebook import compare
+from course.notebook.exercise import Case, Draw, Exercise, Mistake
+from course.notebook.rules import parsed
+from course.notebook.runner import Budget, Outcome, run_case
+
+RunCase = Callable[[Exercise, Any, Case, Case, Budget], Outcome]
+"""As `runner.run_case`: in this process, or wherever the answer is."""
+
+SEED = 0
+"""The notebook's own draw: the same numbers each time, so that a learner can work on one case."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case, what the answer did in it, what a right answer does."""
+
+    case: Case
+    outcome: Outcome
+    right: Outcome
+
+    @cached_property
+    def is_passed(self) -> bool:
+        return self.outcome.agrees_with(self.right)
+
+
+def trials(
+    exercise: Exercise,
+    value: Any,
+    seed: object,
+    budget: Budget,
+    run: RunCase = run_case,
+    right: Sequence[Outcome] | None = None,
+) -> Iterator[Trial]:
+    """Every case of one draw with what the answer and the reference do in it, one by one.
+
+    right: what the reference does, where that is known already.
+    """
+    # three draws: the answer and the reference may both change their arguments
+    right = right or right_outcomes(exercise, seed)
+    given, untouched = _drawn(exercise, seed), _drawn(exercise, seed)
+    for one, same, outcome in zip(given, untouched, right, strict=True):
+        yield Trial(same, run(exercise, value, one, same, budget), outcome)
+
+
+def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
+    """What the reference does in every case of one draw."""
+    return [_right(exercise, case) for case in _drawn(exercise, seed)]
+
+
+@lru_cache(maxsize=256)  # in a class each learner may have other numbers
+def fixed_cases(exercise: Exercise) -> frozenset[str]:
+    """The labels of the cases that count and have the same arguments in every draw."""
+    first, *others = [_cases(exercise, seed) for seed in range(6)]
+    return frozenset(
+        one.label
+        for n, one in enumerate(first)
+        if one.weight
+        and all(compare.difference(one.args, other[n].args) is None for other in others)
+    )
+
+
+def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
+    """Whether a case whose numbers are drawn has those of a case of the notebook."""
+    fixed = fixed_cases(exercise)
+    counting = [case for case in _cases(exercise, seed) if case.weight]
+    drawn = [case.args for case in counting if case.label not in fixed]
+    return any(
+        key == _key(one) and compare.difference(one, own) is None
+        for key, own in _in_the_notebook(exercise)
+        for one in drawn
+    )
+
+
+def _drawn(exercise: Exercise, seed: object) -> list[Case]:
+    return _cases(exercise, seed if seed == SEED else _unlike_the_notebook(exercise, seed))
+
+
+def _cases(exercise: Exercise, seed: object) -> list[Case]:
+    return exercise.drawn(_draw(exercise, seed))
+
+
+def _draw(exercise: Exercise, seed: object) -> Draw:
+    return Draw(f"{exercise.id} {seed}")
+
+
+@lru_cache(maxsize=256)
+def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
+    """A seed, made of this one, whose draw repeats no case of the notebook by chance.
+
+    A case with the notebook's numbers does not count alone, so a right answer could lose points.
+    """
+    others = (f"{seed} {again}" for again in range(1, 100))
+    return next(
+        (one for one in (seed, *others) if not meets_the_notebook(exercise, one)),
+        seed,  # the audit finds such an exercise
+    )
+
+
+@lru_cache(maxsize=256)  # in a class each learner may have other numbers
+def _in_the_notebook(exercise: Exercise) -> list[tuple[list[object], tuple[Any, ...]]]:
+    """The arguments that the notebook shows, each with its key."""
+    return [(_key(case.args), case.args) for case in _cases(exercise, SEED)]
+
+
+def _key(args: tuple[Any, ...]) -> list[object]:
+    """What is compared first, because it is quick: numbers, texts, shapes, types."""
+    return [
+        argument
+        if isinstance(argument, int | float | str)
+        else getattr(argument, "shape", type(argument))
+        for argument in args
+    ]
+
+
+def _right(exercise: Exercise, case: Case) -> Outcome:
+    try:
+        return Outcome(value=exercise.expected(*case.args))
+    except Exception as error:
+        if not case.raises:  # the library is broken, or the exercise
+            raise
+        return Outcome("raised", error=error)
+
+
+def recognised(
+    exercise: Exercise, tried: list[Trial], seed: object, seconds: float, source: str | None
+) -> Mistake | None:
+    """The usual mistake with which the answer agrees wherever that differs from a right answer.
+
+    At least two such cases are needed, and the first failure, which is shown in full, is one of
+    them. Of several mistakes the one that explains most is named. What a mistake says of the code
+    is looked up in the source.
+    """
+    tree = parsed(source)
+    code = "" if tree is None else ast.unparse(tree)  # without comments
+    first = next(n for n, trial in enumerate(tried) if trial.case.weight and not trial.is_passed)
+    found: list[tuple[int, Mistake]] = []
+    right = [trial.right for trial in tried]
+    for mistake in exercise.mistakes():
+        if code and not re.search(mistake.code, code):
+            continue
+        again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
+        wrong_trials = list(itertools.islice(again, first + 1))
+        # most are told apart by the first failure alone
+        wrong = wrong_trials[first]
+        if wrong.is_passed or not tried[first].outcome.agrees_with(wrong.outcome):
+            continue
+        wrong_trials += again
+        pairs = list(zip(tried, wrong_trials, strict=True))
+        telling = [(own.outcome, wrong.outcome) for own, wrong in pairs if not wrong.is_passed]
+        if len(telling) >= 2 and _err_alike(telling):
+            # an exception tells little: then they agree in all cases
+            if all(wrong.ended == "raised" for _, wrong in telling) and not all(
+                own.outcome.agrees_with(wrong.outcome) for own, wrong in pairs
+            ):
+                continue
+            found.append((len(telling), mistake))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
+    """True if both did the same in every case; where all raised, with the same words too.
+
+    A mistake that prints is not that of an answer that prints nothing.
+    """
+    if not all(outcome.agrees_with(wrong) for outcome, wrong in telling):
+        return False
+    if any(wrong.printed.strip() and not outcome.printed.strip() for outcome, wrong in telling):
+        return False
+    if any(wrong.ended == "returned" for _, wrong in telling):
+        return True
+    return all(_without_numbers(outcome) == _without_numbers(wrong) for outcome, wrong in telling)
+
+
+def _without_numbers(outcome: Outcome) -> str:
+    return re.sub(r"\d+", "", outcome.message[0])
