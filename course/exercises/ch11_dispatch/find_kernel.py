@@ -47,9 +47,8 @@ def _cpu_is_the_default(kernels: dict[str, Any], operation: str, device: str) ->
 
 
 def _cpu_at_last(kernels: dict[str, Any], operation: str, device: str) -> Any:
-    if "default" in kernels:
-        return find_kernel(kernels, operation, device)
-    return _cpu_is_the_default(kernels, operation, device)
+    table = {"default": kernels["cpu"], **kernels} if "cpu" in kernels else kernels
+    return find_kernel(table, operation, device)
 
 
 def _without_names(kernels: dict[str, Any], operation: str, device: str) -> Any:
@@ -157,6 +156,8 @@ class FindKernel(Exercise):
         yield case({"default": two}, operation, device, label="nothing but a default")
         yield case({device: one}, operation, device, label="a kernel of its own, no default")
         yield case({"cpu": one}, operation, device, label="neither, though the CPU has one")
+        table = {"cpu": one, other: two}
+        yield case(table, operation, device, label="neither, though two others have one")
         table = {"cpu": one, device: three, "default": two}
         yield case(table, operation, other, label="a default beside the CPU")
         yield case(table, operation, "cpu", label="the CPU's kernel, and a default")
