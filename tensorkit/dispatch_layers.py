@@ -41,7 +41,7 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     if state.on_arrays and not [x for x in tensors if isinstance(x, TensorBase)]:
         return call_on_arrays(definition, *tensors, *others, **named)
     refusals.check_tensors(definition, values)
-    trace = begin_trace(definition.call, tensors)
+    trace = Trace(definition.call, tensors)
     if state.dispatch_modes:  # a mode sees the operands as they were given, on all their devices
         found = through_modes(definition.call, args, options, records=False)
         tensors = list(on_one_device(*tensors))
@@ -60,9 +60,8 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
 
 
 class Trace:
-    """What the layers did with a call."""
+    """What the layers did with a call; ``explain.dispatch`` finds it in ``state.trace``."""
 
-    is_inner = False  # whether another call makes this one
     dtype: Any = None  # that promotion computes in; None where the operation does not promote
     kernel: Any = None
     result: Any = None  # None as long as the call runs
@@ -70,15 +69,9 @@ class Trace:
     def __init__(self, operation: Any, tensors: list[Any]) -> None:
         self.operation, self.tensors = operation, tensors
         self.modes, self.grad = state.dispatch_modes, state.grad
-
-
-def begin_trace(operation: Any, tensors: list[Any]) -> Trace:
-    """The trace of a call; ``explain.dispatch`` finds it in ``state.trace``, where it asks."""
-    trace = Trace(operation, tensors)
-    if state.trace is not None:
-        trace.is_inner = any(outer.result is None for outer in state.trace)
-        state.trace.append(trace)
-    return trace
+        if state.trace is not None:  # explain.dispatch asks
+            self.is_inner = any(outer.result is None for outer in state.trace)
+            state.trace.append(self)
 
 
 def common_dtype_and_shape(definition: Definition, tensors: list[Any]) -> tuple[Any, layout.Ints]:

@@ -6,16 +6,13 @@ the direct path of ``tensorkit.dispatch`` is closed, and formulas of gradients c
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from tensorkit import direct_path
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
-from tensorkit.overrides import replaced
+from tensorkit.overrides import AnyFunction, replaced
 from tensorkit.thread_state import state
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class DispatchMode:
@@ -48,9 +45,8 @@ class DispatchMode:
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What a call of ``func`` gives."""
-        first = f"{type(self).__name__} needs a method __torch_dispatch__"
         repair = "def __torch_dispatch__(self, func, types, args=(), kwargs=None): ..."
-        raise NotImplementedError(message(first, repair=repair))
+        raise NotImplementedError(message("A mode needs a method", repair=repair))
 
     def __enter__(self) -> Self:
         state.dispatch_modes = (*state.dispatch_modes, self)
@@ -80,7 +76,7 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
     return found
 
 
-def seen_by_modes(function: _Function) -> _Function:
+def seen_by_modes(function: AnyFunction) -> AnyFunction:
     """Let modes see a function that is no operation of ``@op``."""
 
     @functools.wraps(function)

@@ -13,7 +13,7 @@ PyTorch's, and so are the meanings.
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial, update_wrapper, wraps
 from typing import Any, NoReturn
 
@@ -23,7 +23,7 @@ from tensorkit import base, devices, direct_path, dtypes, refusals
 from tensorkit.autograd.function import Function
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, check_same_device, get_default_device, is_array
-from tensorkit.dispatch_layers import begin_trace, find_kernel
+from tensorkit.dispatch_layers import Trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
 from tensorkit.errstate import without_warnings
@@ -139,15 +139,12 @@ def _check_result(definition: Any, found: Any, arrays: Any, options: Any) -> Non
     matter, and so is all of an operation that one element is not enough for, such as a ``gather``.
     """
     examples = [np.zeros((1,) * x.ndim, x.dtype) if is_array(x) else x for x in arrays]
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            own = without_warnings(definition.forward, CPU.backend.xp, *examples, **options)
-    except refusals.FROM_ARRAYS:
-        return
-    for given, wanted in zip(_results(found), _results(own), strict=True):
-        dtype, name, form = dtypes.of_numpy(wanted.dtype), "ndim", wanted.ndim
-        if not definition.contiguous:
-            name, form = "shape", arrays[0].shape
+    own: Any = ()
+    with suppress(*refusals.FROM_ARRAYS), warnings.catch_warnings(action="ignore"):
+        own = without_warnings(definition.forward, CPU.backend.xp, *examples, **options)
+    for given, wanted in zip(_results(found), _results(own), strict=False):
+        like, name = (wanted, "ndim") if definition.contiguous else (arrays[0], "shape")
+        dtype, form = dtypes.of_numpy(wanted.dtype), getattr(like, name)
         if given.dtype is not dtype or getattr(given, name) != form:
             first = f"{definition.name} gives {dtype} with {name} {form} here, and its kernel "
             first += f"returned {given.dtype} of shape {tuple(given.shape)}"
@@ -189,7 +186,7 @@ class CustomOp:
     def _computed(self, *args: Any) -> Any:
         """The layers of modes and device. There is no promotion: dtypes are the kernel's matter."""
         tensors = [x for x in args if isinstance(x, TensorBase)]
-        trace = begin_trace(self, tensors)
+        trace = Trace(self, tensors)
         if state.dispatch_modes:
             return through_modes(self, args, {}, records=False)
         check_same_device(*(x.device for x in tensors))

@@ -28,11 +28,11 @@ from typing import Any, TypeVar
 
 from tensorkit import direct_path
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 _FUNCTIONS: dict[str, Any] = {}
 
 
-def overridable(function: _Function) -> _Function:
+def overridable(function: AnyFunction) -> AnyFunction:
     """Let ``override`` put another function in this one's place."""
 
     def call(*args: Any, **options: Any) -> Any:

@@ -352,7 +352,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     (
-        r"(\w+) is indexed in \d dimensions?, and it has (\d)",
+        r"(\w+)\.ndim is (\d), and its index in the kernel is for \d",
         "too few indices",
         lambda answer, found: (
             f"`{found[1]}` has {found[2]} dimension{'s' * (found[2] != '1')}, and a kernel reads "

@@ -130,13 +130,12 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
     log.block, log.written = block, set()
     arrays = enumerate(log.source.shared.items(), start=1)
     shared = {name: Memory(name, x.copy(), -at << 40, log) for at, (name, x) in arrays}
-    threads = {n: log.source.thread(**given) for n in range(log.n_threads)}
-    words = {n: _words(log, n, shared) for n in threads}
+    threads = [(log.source.thread(**given), _words(log, n, shared)) for n in range(log.n_threads)]
     reached = dict[int, int]()  # the lines of barriers, 0 for the end: the lowest thread there
     while 0 not in reached:
         reached = {}
         for n in order.sample(range(log.n_threads), log.n_threads):
-            log.thread, log.running, state.words = n, threads[n], words[n]
+            log.thread, (log.running, state.words) = n, threads[n]
             try:
                 line = next(log.running)
             except (ArithmeticError, NameError, TypeError, ValueError) as error:
@@ -150,10 +149,9 @@ def _words(log: "Log", thread: int, shared: dict[str, Memory]) -> dict[str, Any]
     """What CUDA's words mean to a thread of the block."""
     block, own = log.blocks.place(log.block), log.threads.place(thread)
     x, y = (before * n + at for before, n, at in zip(block, log.threads, own, strict=True))
-    grid, add = {1: x, 2: (x, y)}.get, Memory.add
-    words: dict[str, Any] = {"grid": grid, "atomic_add": add, "shared": shared.get}
+    calls = {"grid": {1: x, 2: (x, y)}.get, "atomic_add": Memory.add, "shared": shared.get}
     sizes = {"gridDim": lambda: log.blocks, "blockDim": lambda: log.threads}
-    return {**words, **sizes, "blockIdx": lambda: block, "threadIdx": lambda: own}
+    return {**calls, **sizes, "blockIdx": lambda: block, "threadIdx": lambda: own}
 
 
 class Log:
@@ -252,30 +250,25 @@ class Log:
         self.refuse(what, why, "a guard around the line: if i < n:", access)
 
     def _refuse_unwritten(self, access: Access) -> NoReturn:
-        what = f"reads {access.text} before any thread has written it"
         why = ". Shared memory begins with no meaning, in each block anew"
         repair = f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
-        self.refuse(what, why, repair, access)
+        self.refuse(f"reads {access.text} before any thread has written it", why, repair, access)
 
     def check_barrier(self, reached: dict[int, int]) -> None:
         """KernelError if threads of the block have come to different barriers, or to their end."""
         if len(reached) > 1:
             acts = [
                 Access(self.block, n, f"waits in line {line}" if line else "has ended", (line,))
-                for line, n in sorted(reached.items(), key=lambda pair: pair[0] or math.inf)
+                for line, n in sorted(reached.items(), key=lambda pair: pair[0] or math.inf)[:2]
             ]
-            what = "has a barrier that not all threads of a block reach"
             why = ". On a GPU they would wait for ever, or go on with wrong numbers"
             repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
-            self.refuse(what, why, repair, *acts[:2])
+            self.refuse("has a barrier that not all threads of a block reach", why, repair, *acts)
 
     def explain(self, error: Any) -> NoReturn:
         """The error of a thread, with the line of the kernel and who was there."""
-        what, repair = f"stopped: {error}", "other numbers there"
-        if "cannot be interpreted as an integer" in str(error):
-            what, repair = "has an index that is no whole number", "//, not /"
-        line = error.__traceback__.tb_next.tb_lineno
-        self.refuse(what, "", repair, Access(self.block, self.thread, "was there", (line,)))
+        one = Access(self.block, self.thread, "was there", (error.__traceback__.tb_next.tb_lineno,))
+        self.refuse(f"stopped: {error}", "", "other numbers; // or int() gives a whole number", one)
 
     def refuse(self, what: str, why: str, repair: str, *acts: Access) -> NoReturn:
         """KernelError about what threads do."""

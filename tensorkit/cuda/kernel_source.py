@@ -10,6 +10,7 @@ words ask the thread that runs, and floats are float32.
 import ast
 import builtins
 import inspect
+import linecache
 import math
 import textwrap
 from copy import deepcopy
@@ -24,9 +25,10 @@ from tensorkit.thread_state import state
 
 MOST_SHARED = 48 * 1024
 _MATH = math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh
-_FUNCTIONS = (max, min, abs, int, float, *_MATH)
+_FUNCTIONS = {max: "max", min: "min", int: "int", float: "numpy.float32", abs: "cupy.abs"}
+_FUNCTIONS |= {each: f"cupy.{each.__name__}" for each in _MATH}
 _KNOWN = "max, min, abs, int, float, math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh"
-_NUMBERS = int, float, bool
+_NUMBERS = {int: "numpy.int64", float: "numpy.float32"}  # those of the text on a GPU
 _UNDERSTOOD = """
     Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
     Call Subscript Attribute Constant Load Store Add Sub Mult Div FloorDiv Mod Pow LShift RShift
@@ -35,9 +37,7 @@ _UNDERSTOOD = """
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
     "Return": ("a kernel returns nothing", "out[i] = value; or if i < n: around the other lines"),
-    "List": ("a thread has no lists", f"{_SHARED}, or a name for each value"),
-    "ListComp": ("a thread has no lists", "for j in range(n):"),
-    "JoinedStr": ("a thread has no texts", "out[i] = value, and look at out afterwards"),
+    "List": ("a thread has no lists", f"{_SHARED}, a name for each value, or for j in range(n):"),
     "Slice": ("a thread works on single elements", "for j in range(n):"),
     "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
@@ -55,8 +55,7 @@ class Word:
 
     def __call__(self, *args: Any) -> Any:
         if state.words is None:
-            first = f"cuda.{self.name} has a meaning within a kernel only"
-            raise KernelError(first, repair=f"@cuda.kernel above the function with {self.example}")
+            raise KernelError(f"cuda.{self.name} works within a kernel only", repair=self.example)
         return state.words[self.name](*args)
 
     x = property(lambda self: self().x)
@@ -84,18 +83,15 @@ class Source(ast.NodeTransformer):
     with the names ``jit``, ``cupy`` and ``numpy`` around it.
     """
 
-    gap = 0  # a line of a program that is to be completed; it is refused when it is launched
-
     def __init__(self, function: FunctionType) -> None:
         self.name = getattr(function, "__name__", repr(function))
         try:
             # own: parameters, and names that are assigned
             self.file, self.own = function.__code__.co_filename, function.__code__.co_varnames
             lines, self.line = inspect.getsourcelines(function)
-            self.first = self.line
-            self.lines = textwrap.dedent("".join(lines)).splitlines()
-            tree: Any = ast.increment_lineno(ast.parse("\n".join(self.lines)), self.first - 1)
-            [tree] = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+            module = ast.parse(textwrap.dedent("".join(lines)))
+            [tree] = [each for each in module.body if isinstance(each, ast.FunctionDef)]
+            ast.increment_lineno(tree, self.line - 1)
             self.parameters = [arg.arg for arg in tree.args.args]
         except (OSError, TypeError, SyntaxError, ValueError, AttributeError):
             repair = "@cuda.kernel above a def in a cell or a file"
@@ -113,8 +109,7 @@ class Source(ast.NodeTransformer):
         self.thread = self._for_simulated(deepcopy(tree))
         tree.body = [self.visit(each) for each in self.body]
         for name in self.n_dims.keys() & self.plain.keys():
-            what = f"{name} is an array; a thread works on elements"
-            self.refuse(what, f"{name}[i]", self.plain[name])
+            self.refuse(f"{name} is an array, not a number", f"{name}[i]", self.plain[name])
         self.arrays = [name for name in self.parameters if name in self.n_dims]
         self.for_cupy = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
@@ -133,7 +128,7 @@ class Source(ast.NodeTransformer):
 
     def at(self, line: int) -> str:
         """A line of the kernel in words: its number and its text."""
-        return f"line {line}: {self.lines[line - self.first].strip()}"
+        return f"line {line}: {linecache.getline(self.file, line).strip()}"
 
     def refuse(self, what: str, repair: str, line: int = 0) -> NoReturn:
         """KernelError about a line, otherwise the one that is looked at."""
@@ -153,8 +148,7 @@ class Source(ast.NodeTransformer):
                 case ast.BinOp():
                     node.left, node.right = (_on_gpu("number", x) for x in (node.left, node.right))
                 case ast.Compare(left, _, others):
-                    node.left = _on_gpu("number", left)
-                    node.comparators = [_on_gpu("number", each) for each in others]
+                    node.left, *node.comparators = (_on_gpu("number", x) for x in (left, *others))
                 case ast.BoolOp():
                     node.values = [_on_gpu("bool", each) for each in node.values]
                 case ast.Call(func) if self.value(func) in _FUNCTIONS:
@@ -174,7 +168,7 @@ class Source(ast.NodeTransformer):
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
             default = f"`{kind.lower()}` is not understood", "if, or while i < n and found == 0:"
-            self.refuse(*_INSTEAD.get(kind, default))
+            self.refuse(*_INSTEAD.get(kind.removesuffix("Comp"), default))
         match node:
             case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
                 self.refuse("a loop has no else", "if below the loop")
@@ -182,16 +176,14 @@ class Source(ast.NodeTransformer):
                 self.refuse("one name is assigned at a time", "a line for each name")
             case ast.Compare(ops=[_, _, *_]):
                 self.refuse("one comparison at a time", "0 <= i and i < n")
-            case ast.Constant(value=builtins.Ellipsis):
-                self.gap = self.gap or self.line
-            case ast.Constant(value=value) if type(value) not in _NUMBERS:
-                self.refuse("a kernel computes with numbers, not texts", "0.0, or math.inf")
-            case ast.Constant(value=float()):  # one that cupyx.jit makes no whole number of
-                return ast.Call(_expression("numpy.float32"), [node], [])
+            case ast.Constant(value=value) if type(value) in _NUMBERS:
+                return ast.Call(_expression(_NUMBERS[type(value)]), [node], [])
+            case ast.Constant(value=value) if value is not ...:  # a gap, which a launch refuses
+                self.refuse("a kernel computes with numbers, not texts or True", "1, or math.inf")
             case ast.Expr(ast.Call(_, [], []) as call) if self.calls(call, syncthreads):
                 return ast.Expr(_expression("jit.syncthreads()"))
             case ast.Attribute(of, "x" | "y" as axis) if (word := self.value(of)) in POSITIONS:
-                return _int64(_expression(f"jit.{word.name}.{axis}"))
+                return _expression(f"numpy.int64(jit.{word.name}.{axis})")
         return super().visit(node)
 
     # Statements
@@ -203,17 +195,15 @@ class Source(ast.NodeTransformer):
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
         if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
             target.elts = [self.visit(name) for name in target.elts]
-            pair = [_int64(_expression(f"jit.grid(2)[{at}]")) for at in (0, 1)]
+            pair = [_expression(f"numpy.int64(jit.grid(2)[{at}])") for at in (0, 1)]
             return ast.Assign([target], ast.Tuple(pair, ast.Load()))
-        value = self.visit(value)
-        is_whole = isinstance(value, ast.Constant) and type(value.value) is int
-        return ast.Assign([self.visit(target)], _int64(value) if is_whole else value)
+        return ast.Assign(value=self.visit(value), targets=[self.visit(target)])
 
     def _shared(self, node: Any, target: Any, call: Any) -> Any:
         """The line that makes a shared array, whose sizes are constants."""
         try:
             [name], (sizes, dtype) = {target.id} - self.shared.keys(), call.args
-            shape = [eval(ast.unparse(self.visit(each)), {}) for each in _parts(sizes)]
+            shape = [eval(ast.unparse(self.visit(each)), {"numpy": np}) for each in _parts(sizes)]
             array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
         except (AttributeError, NameError, TypeError, ValueError):
             array = None
@@ -229,7 +219,8 @@ class Source(ast.NodeTransformer):
         loop = node.iter
         if not self.calls(loop, range) or loop.keywords:
             self.refuse("a loop goes over a range", "for j in range(n):")
-        loop.args = [_int64(self.visit(each)) for each in loop.args]
+        ends = [ast.unparse(self.visit(each)) for each in loop.args]
+        loop.args = [_expression(f"numpy.int64({end})") for end in ends]
         return ast.For(self.visit(node.target), loop, [self.visit(each) for each in node.body], [])
 
     # Expressions
@@ -239,9 +230,8 @@ class Source(ast.NodeTransformer):
         parts = [ast.unparse(self.visit(each)) for each in _parts(node.slice)]
         if name not in (*self.parameters, *self.shared):
             self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
-        if self.n_dims.setdefault(name, len(parts)) != len(parts):
-            what = f"{name} has {self.n_dims[name]} dimensions elsewhere, and {len(parts)} here"
-            self.refuse(what, f"{name}[i], or {name}[i, j]")
+        if (n := self.n_dims.setdefault(name, len(parts))) != len(parts):
+            self.refuse(f"{name} has {n} dimensions elsewhere, and {len(parts)} here", "x[i, j]")
         if isinstance(node.ctx, ast.Store):
             self.written.add(name)
         if name in self.shared and len(parts) == 2:
@@ -251,7 +241,7 @@ class Source(ast.NodeTransformer):
     def visit_Name(self, node: Any) -> Any:
         text, value = ast.unparse(node), self.value(node)
         if type(value) in _NUMBERS and isinstance(node.ctx, ast.Load):
-            return ast.Constant(value)
+            return self.visit(ast.Constant(value))
         if text not in self.own:
             repair = _CALLS.get(value, f"def {self.name}(..., {text.rpartition('.')[2]}):")
             self.refuse(f"{text} is no number and no argument", repair)
@@ -268,13 +258,11 @@ class Source(ast.NodeTransformer):
             args = [args[0], element.slice, self.visit(args[2])]
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
-            return _int64(_expression("jit.grid(1)"))
+            return _expression("numpy.int64(jit.grid(1))")
         if function not in _FUNCTIONS or node.keywords:
             repair = "while i < n:" if name == self.name else _CALLS.get(function, _KNOWN)
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
-        of_cupy = {float: "numpy.float32", max: "max", min: "min", int: "int"}
-        found = _expression(of_cupy.get(function, f"cupy.{function.__name__}"))
-        return ast.Call(found, [self.visit(each) for each in args], [])
+        return ast.Call(_expression(_FUNCTIONS[function]), [self.visit(each) for each in args], [])
 
 
 # What the simulated device computes otherwise than Python, as a GPU does
@@ -306,14 +294,9 @@ def _on_gpu(name: str, *arguments: Any) -> Any:
     return ast.Call(found, [*arguments], []) if arguments else found
 
 
-_ON_GPU = {f"gpu {each.__name__}": each for each in (int, abs)} | {
-    **{f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH},
-    "gpu max": _or_nan(max),
-    "gpu min": _or_nan(min),
-    "gpu float": np.float32,
-    "gpu number": _number,
-    "gpu bool": np.bool_,
-}
+_ON_GPU: dict[str, Any] = {"gpu number": _number, "gpu bool": np.bool_, "gpu float": np.float32}
+_ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int, "gpu abs": abs}
+_ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
 
 
 def _parts(index: Any) -> Any:
@@ -322,7 +305,3 @@ def _parts(index: Any) -> Any:
 
 def _expression(text: str) -> Any:
     return ast.parse(text, mode="eval").body
-
-
-def _int64(node: Any) -> Any:
-    return ast.Call(_expression("numpy.int64"), [node], [])

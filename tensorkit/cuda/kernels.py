@@ -24,7 +24,7 @@ from tensorkit.errstate import without_warnings
 from tensorkit.random import initial_seed
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
-MOST_THREADS = 1024
+MOST_THREADS, MOST_ALONG_Y = 1024, 65_535
 _DTYPES = ("float32", "int32", "int64", "bool")  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
 
@@ -96,11 +96,12 @@ class Kernel:
             what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
         blocks, threads = (Pair(*pair) for pair in pairs)
-        if (n := threads.x * threads.y) > MOST_THREADS:
-            what = f"A block has at most {MOST_THREADS:,} threads, and here are {n:,}."
+        if (n := threads.x * threads.y) > MOST_THREADS or blocks.y > MOST_ALONG_Y:
+            what = f"A block has at most {MOST_THREADS:,} threads, and y {MOST_ALONG_Y:,} blocks; "
+            what += f"here are {n:,} and {blocks.y:,}."
             first = "CUDA error: invalid configuration argument"
             raise AcceleratorError(first, what, repair=f"{self.__name__}[more blocks, 256](...)")
-        return lambda *args: self._launch(blocks, threads, args, sys._getframe(1))
+        return lambda *args, **named: self._launch(blocks, threads, args, named, sys._getframe(1))
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse_sizes(TypeError, "the numbers of blocks and threads are missing")
@@ -109,16 +110,14 @@ class Kernel:
         repair = f"{self.__name__}[max(1, -(-n // 256)), 256]({', '.join(self.source.parameters)})"
         _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
 
-    def _launch(self, blocks: Pair, threads: Pair, args: tuple[Any, ...], caller: Any) -> Launch:
+    def _launch(self, blocks: Pair, threads: Pair, args: Any, named: Any, caller: Any) -> Launch:
         source, name, wanted = self.source, self.__name__, self.source.parameters
-        if len(args) != len(wanted):
+        if named or len(args) != len(wanted):
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
+            first += f", and {', '.join(named)} by name" * bool(named)
             _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
-        if source.gap:
-            source.refuse("a gap is still open", "what its comment asks for", source.gap)
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
-        for parameter, value in given.items():
-            _check(source, parameter, value, backend)
+        ready = [_checked(source, each, value, backend) for each, value in given.items()]
         for parameter in source.written - source.shared.keys():  # also if the launch is refused
             bump_version(given[parameter], name)
         log: Any = None
@@ -126,9 +125,7 @@ class Kernel:
             log = without_warnings(run, source, blocks, threads, given, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
-            values = {x: _NUMBERS[type(given[x])](given[x]) for x in wanted if x in source.plain}
-            values |= {x: given[x]._array for x in source.arrays}
-            self._compiled[(*blocks, 1), (*threads, 1)](*(values.get(name, 0) for name in wanted))
+            self._compiled[(*blocks, 1), (*threads, 1)](*ready)
         user = call_stack.of_user(caller)
         at = user.f_code.co_filename, user.f_lineno
         launch = Launch(self, blocks, threads, args, at, log and log.counts, log and log.least, log)
@@ -140,7 +137,7 @@ class Kernel:
     def _compiled(self) -> Any:
         """What cupyx.jit makes, which reads the text of the function that it is given."""
         jit, source = importlib.import_module("cupyx.jit"), self.source
-        text, file = source.for_cupy, f"<{source.name}, {source.file}, {source.first}>"
+        text, file = source.for_cupy, f"<{source.name}, {source.file}, {id(self)}>"
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
         exec(compile(text, file, "exec"), names)
@@ -157,14 +154,14 @@ def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
     raise kind(message(first, repair=repair))
 
 
-def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
-    """Raise unless this can be the value of a parameter."""
+def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
+    """What cupyx.jit is given for a parameter; raises unless this can be the parameter's value."""
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.plain:
             repair = f"{parameter}.item(), or {parameter}[i] for an element inside of the kernel"
             _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
-        return
+        return _NUMBERS[type(value)](value) if type(value) in _NUMBERS else 0
     if not isinstance(value, TensorBase):
         _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
     check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')")
@@ -173,14 +170,12 @@ def _check(source: Source, parameter: str, value: Any, backend: Any) -> None:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
     if (n_dims := source.n_dims[parameter]) != value._array.ndim:
-        dimensions = "dimension" if n_dims == 1 else "dimensions"
-        what = f"{name} is indexed in {n_dims} {dimensions}, and it has {value._array.ndim}"
-        index = {1: f"{parameter}[i]", 2: f"{parameter}[i, j]"}.get(value._array.ndim)
-        flat = f"{parameter}.reshape(-1)"
-        _refuse(TypeError, what, flat if n_dims == 1 or index is None else index)
+        what = f"{name}.ndim is {value._array.ndim}, and its index in the kernel is for {n_dims}"
+        _refuse(TypeError, what, f"{parameter}.reshape({'1, ' * (n_dims - 1)}-1)")
     if parameter in source.written and check_write(value):
         what = f"{name} requires grad, and autograd does not see what a kernel writes"
         _refuse(TypeError, what, f"{parameter}.detach()")
+    return value._array
 
 
 # Profile

@@ -87,8 +87,7 @@ def routes_of(operation: Any, args: Any, options: Any) -> list[Route]:
         operation(*args, **options)
     found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_inner]
     if not found:
-        name = getattr(operation, "__name__", repr(operation))
-        first = f"{name} calls no operation that has a table of kernels"
+        first = f"{getattr(operation, '__name__', operation)} calls no operation with kernels"
         raise NotSupportedError(first, repair="tk.explain.dispatch(tk.add, x, y)")
     return found
 
@@ -106,7 +105,20 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
     below = [x for x in (trace, *later) if x.operation is trace.operation and x.kernel]
     if not below:
         return Route(name, layers, "no kernel: the mode answered")
-    return _to_kernel(name, layers, below[0])
+    kernel, result = below[0].kernel, below[0].result
+    device = (result[0] if isinstance(result, tuple) else result).device
+    definition = getattr(trace.operation, "definition", trace.operation)
+    is_own = definition.kernels.get(device.type) is kernel
+    which = f"the kernel of {device.type}" if is_own else "the default kernel"
+    library, end = device.backend.xp.__name__, f"{getattr(unwrap(kernel), '__name__', kernel)}()"
+    if kernel is not getattr(definition, "forward", None):
+        end += ", registered by you"
+    elif definition.ufunc:
+        end = f"{library}.{definition.ufunc}"
+    else:
+        end += f" of {kernel.__module__}, {library}"
+    layers += [_promotion(below[0]), Layer("device", True, f"{device}; {which}")]
+    return Route(name, layers, end)
 
 
 def _promotion(trace: Trace) -> Layer:
@@ -119,21 +131,3 @@ def _promotion(trace: Trace) -> Layer:
     changes = [f"{' and '.join(x.name for x in own)} become {name}"] * ({*own} != {trace.dtype})
     changes += [f"shapes {' and '.join(shapes)} are broadcast"] * (len({*shapes}) > 1)
     return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")
-
-
-def _to_kernel(name: str, layers: list[Layer], trace: Trace) -> Route:
-    """The route of a call through these layers, then those below modes, to its kernel."""
-    kernel, result = trace.kernel, trace.result
-    device = (result[0] if isinstance(result, tuple) else result).device
-    definition = getattr(trace.operation, "definition", trace.operation)
-    is_own = definition.kernels.get(device.type) is kernel
-    which = f"the kernel of {device.type}" if is_own else "the default kernel"
-    library, end = device.backend.xp.__name__, f"{getattr(unwrap(kernel), '__name__', kernel)}()"
-    if kernel is not getattr(definition, "forward", None):
-        end += ", registered by you"
-    elif definition.ufunc:
-        end = f"{library}.{definition.ufunc}"
-    else:
-        end += f" of {kernel.__module__}, {library}"
-    layers = [*layers, _promotion(trace), Layer("device", True, f"{device}; {which}")]
-    return Route(name, layers, end)

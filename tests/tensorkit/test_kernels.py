@@ -142,6 +142,7 @@ REFUSED = {
     "a, b = 0.0, 1.0": "a thread has no tuples",
     "total: float = 0.0": "no annotations",
     "text = 'a'": "a kernel computes with numbers",
+    "total = True + True": "a kernel computes with numbers",
     "y = x": "x is an array",
     "z = 1.0 @ 2.0": "`@` is for tensors",
     "assert n": "`assert` is not understood",
@@ -243,8 +244,19 @@ LAUNCHES = {
     "dimensions": (
         lambda x, out: K[1, 1](x[None], out, 1),
         TypeError,
-        r"1 dimension, and it has 2(?s:.)*x\.reshape\(-1\)",
+        r"x\.ndim is 2, and its index in the kernel is for 1(?s:.)*x\.reshape\(-1\)",
     ),
+    "more dimensions than it has": (
+        lambda x, out: body("x[0, 0] = 1.0", parameters="x")[1, 1](x),
+        TypeError,
+        r"for 2(?s:.)*x\.reshape\(1, -1\)",
+    ),
+    "by name": (
+        lambda x, out: K[1, 1](x, out, n=1),
+        TypeError,
+        "takes 3 arguments but 2 were given, and n by name",
+    ),
+    "blocks along y": (lambda x, out: K[(1, 65_536), 1](x, out, 1), RuntimeError, "65,535 blocks"),
     "float64": (lambda x, out: K[1, 1](x.double(), out, 1), RuntimeError, "float64"),
     "int64 atomics": (lambda x, out: K[1, 1](x, out.long(), 1), RuntimeError, "int32"),
 }

@@ -7,21 +7,21 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1416,
-    "cuda": 1249,
+    "cuda": 1219,
     "explain": 278,
     "nn": 613,
     "ops": 2681,
     "optim": 169,
-    "tensorkit": 3161,
+    "tensorkit": 3151,
     "utils": 107,
-    "viz": 1867,
+    "viz": 1863,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3269, 265
+MOST_OF_CORE, MOST_IMPORTS = 3265, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
-ADDED_IN_OTHERS = 96
-MOST_ADDED, MOST_BESIDE = 1_044, 10_497  # the limits are 1,000 and 10,500
+ADDED_IN_OTHERS = 92
+MOST_ADDED, MOST_BESIDE = 1_000, 10_497  # the limits are 1,000 and 10,500
 
 
 def test_no_room_of_the_library_has_grown():

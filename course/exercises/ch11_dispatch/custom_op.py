@@ -72,6 +72,20 @@ def _mistaken(slope, kernel=lambda x: x / (1 + x.abs())):
     return lambda x, upstream: _by(kernel, slope, x, upstream)
 
 
+@no_type_check
+def _nothing_saved(x, upstream):
+    operation = tk.library.custom_op("mine::softsign", lambda x: x / (1 + x.abs()), mutates_args=())
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (1 + x.abs()) ** 2
+
+    tk.library.register_autograd(operation, backward)
+    y = operation(x)
+    (gradient,) = tk.autograd.grad(y, x, upstream)
+    return y.detach(), gradient, True
+
+
 @exercise(
     "custom-op",
     answer=softsign,
@@ -141,6 +155,11 @@ class CustomOp(Exercise):
             _mistaken(lambda x, y, g: g / (1 + y.abs()) ** 2),
             "The slope is computed from the result. Its formula needs the input: that is what is "
             "saved.",
+        ),
+        "nothing saved": (
+            _nothing_saved,
+            "`ctx.saved_tensors` is empty in `backward`: `setup_context` saves nothing. "
+            "`ctx.save_for_backward(*inputs)` keeps the inputs.",
         ),
         "only x squared": (
             _mistaken(lambda x, y, g: g / (1 + x.abs() ** 2)),

@@ -32,6 +32,10 @@ def _both_looked_up(kernels: dict[str, Any], operation: str, device: str) -> Any
     return kernels.get(device, kernels["default"])
 
 
+def _key_error(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    return kernels[device] if device in kernels else kernels["default"]
+
+
 def _no_default(kernels: dict[str, Any], operation: str, device: str) -> Any:
     if device in kernels:
         return kernels[device]
@@ -40,6 +44,11 @@ def _no_default(kernels: dict[str, Any], operation: str, device: str) -> Any:
 
 def _cpu_is_the_default(kernels: dict[str, Any], operation: str, device: str) -> Any:
     return find_kernel(kernels, operation, device if device in kernels else "cpu")
+
+
+def _cpu_at_last(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    table = {"default": kernels["cpu"], **kernels} if "cpu" in kernels else kernels
+    return find_kernel(table, operation, device)
 
 
 def _without_names(kernels: dict[str, Any], operation: str, device: str) -> Any:
@@ -101,6 +110,12 @@ class FindKernel(Exercise):
             'Python works out both arguments of `get` before it calls it: `kernels["default"]` '
             "raises KeyError where there is no default, even if the device has a kernel.",
         ),
+        "the dictionary's KeyError": (
+            _key_error,
+            "Where the table has neither, the dictionary raises KeyError: 'default', without the "
+            'names of operation and device. Ask `if "default" in kernels:`, and raise '
+            "NotImplementedError below.",
+        ),
         "no default": (
             _no_default,
             "You look for the device only. A device without a kernel gets the default, if there "
@@ -110,6 +125,11 @@ class FindKernel(Exercise):
             _cpu_is_the_default,
             "The CPU's kernel is no default: it cannot reach the memory of another device. Only "
             'the entry `"default"` is for all.',
+        ),
+        "the CPU's kernel at last": (
+            _cpu_at_last,
+            "Where the table has neither, the CPU's kernel cannot help: it does not reach the "
+            "memory of another device. Raise NotImplementedError.",
         ),
         "without names": (
             _without_names,
@@ -136,6 +156,8 @@ class FindKernel(Exercise):
         yield case({"default": two}, operation, device, label="nothing but a default")
         yield case({device: one}, operation, device, label="a kernel of its own, no default")
         yield case({"cpu": one}, operation, device, label="neither, though the CPU has one")
+        table = {"cpu": one, other: two}
+        yield case(table, operation, device, label="neither, though two others have one")
         table = {"cpu": one, device: three, "default": two}
         yield case(table, operation, other, label="a default beside the CPU")
         yield case(table, operation, "cpu", label="the CPU's kernel, and a default")

@@ -147,6 +147,40 @@ def _element_by_element(a, b, out, n):
     out[row, column] = value
 
 
+def _row_of_the_matrix(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[row, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _row_by_row(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[ty, k]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
 def _without_tiles(a, b, out, n):
     column, row = cuda.grid(2)
     value = 0.0
@@ -215,6 +249,16 @@ class TiledMatmul(KernelExercise):
         "the right tile is turned": (
             _right_tile_turned,
             "`k` is the column in `left` and the row in `right`: `left[ty, k] * right[k, tx]`.",
+        ),
+        "the row of the matrix": (
+            _row_of_the_matrix,
+            "`row` counts the rows of the whole matrix, and a tile has four. Within a tile the row "
+            "of this thread is `ty`: `left[ty, k]`.",
+        ),
+        "a row by a row": (
+            _row_by_row,
+            "You multiply a row of `left` by a row of `right`. `k` is the column in `left` and the "
+            "row in `right`: `left[ty, k] * right[k, tx]`.",
         ),
         "element by element": (
             _element_by_element,
