@@ -178,8 +178,7 @@ class Definition:
     def saved_by_view(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """What the node of a view of ``args[0]`` saves."""
         values = {**self.options_of(args, options), "shape": args[0]._array.shape}
-        rule = self.rules.get(None)
-        return () if rule is None else tuple([values[name] for name in rule.saved_names])
+        return tuple([values[name] for name in self.rules[None].saved_names])
 
     def options_of(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The options of a call by name, with defaults."""

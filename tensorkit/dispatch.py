@@ -79,11 +79,8 @@ _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 def _fit(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether each option that is a bool, an int or a str has just this class."""
-    classes = definition.classes
-    for name, x in (*zip(definition.options, args), *options.items()):  # noqa: B905
-        if name in classes and x.__class__ is not classes[name]:
-            return False
-    return True
+    classes, given = definition.classes, [*zip(definition.options, args), *options.items()]  # noqa: B905
+    return not [name for name, x in given if x.__class__ is not classes.get(name, x.__class__)]
 
 
 def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed

@@ -173,7 +173,7 @@ class Node:
         self.order, self.hooks = next_order(), None
 
     def value(self, at: int, as_tensors: bool) -> Any:
-        """A saved value: of a tensor itself with its history, or its array.
+        """What was saved at this place: of a tensor its array, or itself with its history.
 
         AutogradError if an earlier backward freed it, or if it was written to since.
         """
@@ -447,7 +447,7 @@ def quick_form(  # noqa: C901 - one function, for speed
         if is_product:
             node.saved = (y, x)
         elif keeps_one:
-            node.saved = (shape if out is None else out,) + kept
+            node.saved = (shape if out is None else out, *kept)
         else:
             node.saved = pick((x, y, out, shape)) + kept if n else kept
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape

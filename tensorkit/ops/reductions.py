@@ -479,8 +479,7 @@ def _powers(xp: Any, x: Any, axis: Dims) -> tuple[Any, Any]:
 def _softmax(xp: Any, x: Any, dim: int) -> Any:
     powers, sums = _powers(xp, x, dim)
     if sums is None:
-        powers = x - x.max(dim, keepdims=True)
-        powers = xp.exp(powers, powers)
+        powers = xp.exp(x - x.max(dim, keepdims=True))
         sums = total(xp, powers, dim, True)
     powers /= sums
     return powers

@@ -287,12 +287,10 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
     is_plain = array.flags.c_contiguous
     if not is_plain and not _shares(shown, array):
         return unsafe_view(copying.contiguous(input), size=shown.shape)
-    rule, saved = view.definition.rules[None], ()
-    if input._node is not None:
-        saved = (array.shape, shown.shape)
-    if not is_plain:  # as in PyTorch
-        rule, saved = _ALIAS, saved[:1]
-    return make_view(input, shown, rule, saved)
+    saved = () if input._node is None else (array.shape, shown.shape)
+    if is_plain:
+        return make_view(input, shown, view.definition.rules[None], saved)
+    return make_view(input, shown, _ALIAS, saved[:1])  # as in PyTorch
 
 
 _ALIAS = Rule(
