@@ -38,7 +38,7 @@ def _as(dtype: DType) -> Callable[["Tensor"], "Tensor"]:
     return convert
 
 
-_PERMUTE, _EXCHANGED = views.permute.definition.rules[None], {"dims": (1, 0)}
+_PERMUTE, _EXCHANGED = views.permute.definition.rules[None], ((1, 0),)
 
 
 class Tensor(Methods):

@@ -175,6 +175,11 @@ class Definition:
             values["shape"] = args[0]._array.shape if isinstance(args[0], TensorBase) else ()
             add_node(rule, result, values)
 
+    def saved_by_view(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """What the node of a view of ``args[0]`` saves."""
+        values = {**self.options_of(args, options), "shape": args[0]._array.shape}
+        return tuple([values[name] for name in self.rules[None].saved_names])
+
     def options_of(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The options of a call by name, with defaults."""
         values = {**self.defaults, **options}

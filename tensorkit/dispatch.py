@@ -35,7 +35,7 @@ from tensorkit import base, direct_path, layout, refusals
 from tensorkit.autograd.node import INFERENCE
 from tensorkit.autograd.versions import bump_version, make_view
 from tensorkit.base import TensorBase
-from tensorkit.definition import Definition
+from tensorkit.definition import TYPECODES, Definition
 from tensorkit.devices import backend_of
 from tensorkit.direct_path import NotDirect
 from tensorkit.dispatch_layers import call_layers, call_on_arrays, finish, owned
@@ -87,7 +87,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     """An operation of one tensor, and options."""
     compute, (typecodes,), (ndim,) = definition.compute, definition.typecodes, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    counts_as_vector = definition.counts_as_vector
+    counts_as_vector, takes_all = definition.counts_as_vector, typecodes == TYPECODES["any"]
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -97,7 +97,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             array, node = input._array, input._node
             if (
                 array.__class__ is _ndarray
-                and array.dtype.char in typecodes
+                and (takes_all or array.dtype.char in typecodes)
                 and (ndim is None or array.ndim == ndim)
             ):
                 if not (array.ndim or is_view) and (counts_as_vector or args or options):
@@ -111,10 +111,10 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         if found is None:
             return call_layers(definition, (input, *args), options)
         if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
-            values = None
+            saved = ()
             if node is not None and definition.options:
-                values = definition.options_of((input, *args), options)
-            return make_view(input, found, definition.rules.get(None), values)
+                saved = definition.saved_by_view((input, *args), options)
+            return make_view(input, found, definition.rules.get(None), saved)
         if is_view or has_outputs:
             return finish(definition, found, (input, *args), options)
         if found.__class__ is not _ndarray:  # a number of NumPy's
@@ -221,7 +221,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     if definition.numbers and definition.promote:
         tables_of = {int: _TABLES, float: {char: _TABLES[char] for char in "fd"}}
     runs_body, contiguous = definition.ufunc is None, definition.contiguous
-    takes_all = definition.categories[0] == "any" and not definition.to_floating
+    takes_all = typecodes == TYPECODES["any"]
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - one function, for speed
         found = number_name = None

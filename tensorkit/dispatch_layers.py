@@ -208,5 +208,5 @@ def _finish_view(
         result = base.new(shown)
         definition.add_node(result, args, options)
         return result
-    values = None if x._node is None else definition.options_of(args, options)
-    return make_view(x, shown, definition.rules.get(None), values)
+    saved = () if x._node is None else definition.saved_by_view(args, options)
+    return make_view(x, shown, definition.rules.get(None), saved)

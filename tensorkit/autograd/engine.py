@@ -284,7 +284,7 @@ class _Run:
                     have += value
                 else:
                     pending[edge] = self._sum(edge, have, value)
-            if not retain_graph and node.saved is not rule.unchanged:
+            if node.saved and not retain_graph:
                 node.saved = rule.freed or node.released()
 
     def _array(self, gradient: Any) -> Any:

@@ -118,6 +118,7 @@ class Application(Rule):
 
     def __init__(self, function: type[Function], ctx: Context, args: Any, result: Any) -> None:
         self.tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
+        self.devices = {n: args[n].device for n in self.tensors}
         inputs = tuple([f"argument {n}" for n in self.tensors])
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
@@ -137,7 +138,7 @@ class Application(Rule):
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
         """What ``backward`` gives, checked."""
-        self.ctx.saved_tensors = tuple(node.values(True))
+        self.ctx.saved_tensors = tuple([node.value(at, True) for at in range(len(node.saved))])
         try:
             g = g if as_tensors else base.new(base.contiguous(g, device_of_array(g)))
             found = self.function.backward(self.ctx, g)
@@ -165,9 +166,8 @@ class Application(Rule):
                 )
             if not isinstance(x, TensorBase):
                 raise AutogradError(f"expected Variable or None (got {type(x).__name__})")
-            edge = node.edges[self.tensors.index(number)]
-            if edge is not None:
+            if node.edges[self.tensors.index(number)] is not None:
                 prefix = f"Function {self.node} returned an "
-                x = copying.gradient_on(x, edge.device, number, prefix)
+                x = copying.gradient_on(x, self.devices[number], number, prefix)
                 gradients[number] = x if as_tensors else x._array
         return [*gradients.values()]

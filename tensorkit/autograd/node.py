@@ -18,15 +18,12 @@ What autograd knows of a tensor is its ``_node``:
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tensorkit import base
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.devices import CPU
 from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
 from tensorkit.thread_state import state
@@ -47,7 +44,7 @@ class Marker:
 LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Marker, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
 FREED = Marker("FREED")  # stands where a node saved a value until its graph was freed
 
-_new, _ndarray = object.__new__, np.ndarray
+_new = object.__new__
 next_order = itertools.count().__next__
 
 
@@ -63,7 +60,6 @@ class Rule:
     is_part = False  # a view of some elements: its node saves the shape of the whole and an index
     is_view = False  # a user's Function whose result shares memory with an argument
     freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
-    unchanged: tuple[Any, ...] = ()  # the defaults of options, if nothing else is saved
     quick_form: Callable[..., object] | None = None  # of add_node, if this rule has one
 
     def __init__(
@@ -91,15 +87,11 @@ class Rule:
     def save(self, names: tuple[str, ...]) -> None:
         """Set what a node saves. Backward frees tensors and numbers that are inputs."""
         self.saved_names, inputs = names, {"out", *self.inputs}
-        self.indices = tuple(range(len(names)))
         self.frees = tuple(name in inputs for name in names)
         self.freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
-        values: Any = node.saved  # nothing but options, or:
-        if values is not self.unchanged:
-            values = node.values(as_tensors)
         found: list[Any] = []
         for at, formula, needs in self.formulas:  # with zip a node would take a tenth longer
             if node.edges[at] is None:
@@ -112,9 +104,9 @@ class Rule:
             elif not needs:
                 found.append(formula(g))
             elif len(needs) == 1:
-                found.append(formula(g, values[needs[0]]))
+                found.append(formula(g, node.value(needs[0], as_tensors)))
             else:
-                found.append(formula(g, *map(values.__getitem__, needs)))
+                found.append(formula(g, *[node.value(each, as_tensors) for each in needs]))
         return found
 
     def with_history(self, node: "Node", at: int) -> Any:
@@ -160,7 +152,7 @@ def hooks_of(edge: Any) -> Hooks:
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
-    __slots__ = ("device", "dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
+    __slots__ = ("dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
@@ -171,38 +163,30 @@ class Node:
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
     dtype: Any  # of its array
-    device: Any
     hooks: Hooks | None
 
     def __init__(
         self, rule: Rule, like: TensorBase, edges: Any, saved: Any = (), versions: Any = 0
     ) -> None:
-        array = like._array
         self.rule, self.edges, self.saved, self.versions = rule, edges, saved, versions
-        self.shape, self.dtype = array.shape, array.dtype
-        self.device = CPU if array.__class__ is _ndarray else like.device
+        self.shape, self.dtype = like._array.shape, like._array.dtype
         self.order, self.hooks = next_order(), None
 
-    def values(self, as_tensors: bool, indices: Iterable[int] = ()) -> list[Any]:
-        """What was saved, or the values at ``indices``: tensors with history, or their arrays.
+    def value(self, at: int, as_tensors: bool) -> Any:
+        """What was saved at this place: of a tensor its array, or itself with its history.
 
         AutogradError if an earlier backward freed it, or if it was written to since.
         """
-        found, versions = [], self.versions
-        for at in indices or self.rule.indices:
-            value = self.saved[at]
-            kind = value.__class__
-            if value is None:  # no formula that runs needs it
-                pass
-            elif kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
-                storage: Any = value if kind is Storage else value._storage
-                if storage is not None and storage.version != (versions and versions[at]):
-                    _refuse_stale(self, at, value)
-                value = self.rule.with_history(self, at) if as_tensors else value._array
-            elif value is FREED:
-                _refuse_freed()
-            found.append(value)
-        return found
+        value = self.saved[at]
+        kind = value.__class__
+        if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
+            storage: Any = value if kind is Storage else value._storage
+            if storage is not None and storage.version != (self.versions and self.versions[at]):
+                _refuse_stale(self, at, value)
+            return self.rule.with_history(self, at) if as_tensors else value._array
+        if value is FREED:
+            _refuse_freed()
+        return value
 
     def released(self) -> tuple[Any, ...]:
         """What stays saved after backward: options, but no tensors and no numbers of inputs."""
@@ -400,8 +384,9 @@ def quick_form(  # noqa: C901 - one function, for speed
     third of the time: half the time of a small operation with a gradient.
     """
     first, second = (*tensors, "")[:2]
-    names, keeps = (first, second, "out", "shape", *options), rule.saved_names
-    if len(tensors) > 2 or not rule.inputs or not {*keeps} <= {*names}:
+    names, keeps = (first, second, "out", "shape"), rule.saved_names
+    n = len([name for name in keeps if name in names])  # options come after these
+    if len(tensors) > 2 or not rule.inputs or not {*keeps[n:]} <= {*options}:
         return None
     needs = {**dict.fromkeys(names, ()), **dict(zip(rule.inputs, rule.needs, strict=True))}
     # y_for_x: whether the formula of x needs y
@@ -409,25 +394,19 @@ def quick_form(  # noqa: C901 - one function, for speed
         [name in needs[which] for name in (first, second)] for which in (first, second)
     )
     has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
-    has_both = has_x_edge and has_y_edge
-    keeps_result, keeps_shape = "out" in keeps, "shape" in keeps
-    indices, constants = [names.index(name) for name in keeps], tuple(options.values())
-    is_turned = indices == [1, 0]  # as of a product, whose first formula needs the second factor
-    no_versions = (0,) * (2 + len(options))
-    is_constant = min(indices, default=4) >= 4  # all that is saved are options
-    keeps_tensors, keeps_more = min(indices, default=2) < 2, max(indices, default=2) >= 2
-    rule.unchanged = unchanged = tuple(options[name] for name in keeps) if is_constant else ()
-    # itemgetter gives a tuple of several indices, or of one slice
-    pick = itemgetter(
-        *([slice(at, at + 1) for at in indices] if len(keeps) == 1 else indices or [0])
-    )
+    keeps_tensors, keeps_shape = not {*keeps}.isdisjoint(tensors), "shape" in keeps
+    keeps_result, is_product = "out" in keeps, keeps == (second, first)
+    keeps_one = keeps[:n] in (("out",), ("shape",))
+    pick, pick_options = _picker(names, keeps[:n]), _picker((*options,), keeps[n:])
+    constants = tuple(options.values())
+    kept_constants = pick_options(constants)
 
     def add_node_quickly(  # noqa: C901 - one function, for speed
         result: Tensor, x: Any, y: Any = None, given: Any = constants
     ) -> None:
         if not state.grad:
             return
-        x_edge = y_edge = x_storage = y_storage = None
+        x_edge = y_edge = x_storage = y_storage = out = shape = None
         if x.__class__ is base.tensor_class or isinstance(x, TensorBase):
             x_edge, x_storage = x._node, x._storage
         if y is not None and (y.__class__ is base.tensor_class or isinstance(y, TensorBase)):
@@ -442,34 +421,48 @@ def quick_form(  # noqa: C901 - one function, for speed
             return
         array = result._array
         result._node = node = _new(Node)
-        node.rule, node.versions, node.hooks, node.saved = rule, 0, None, unchanged
-        node.device = CPU if array.__class__ is _ndarray else result.device
-        node.edges = (x_edge, y_edge) if has_both else (x_edge if has_x_edge else y_edge,)
-        if keeps and not (is_constant and given is constants):
-            shape = x._array.shape if keeps_shape else None
-            if keeps_tensors:
-                if not ((x_for_x and x_edge is not None) or (x_for_y and y_edge is not None)):
-                    x = x_storage = None
-                if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
-                    y = y_storage = None
-                x_version = 0 if x_storage is None else x_storage.version
-                y_version = 0 if y_storage is None else y_storage.version
-                if x_version or y_version:
-                    node.versions = pick((x_version, y_version, *no_versions))
-            if keeps_more:
-                out = None
-                if keeps_result:  # its storage: the tensor itself would point back to the node
-                    if result._storage is None:
-                        result._storage, result._offset = Storage(array), 0
-                    out = result._storage
-                node.saved = pick((x, y, out, shape, *given))
-            else:
-                node.saved = (y, x) if is_turned else pick((x, y))
+        node.rule, node.versions, node.hooks = rule, 0, None
+        if has_x_edge:
+            node.edges = (x_edge, y_edge) if has_y_edge else (x_edge,)
+        else:
+            node.edges = (y_edge,)
+        kept = kept_constants if given is constants else pick_options(given)
+        if keeps_shape:
+            shape = x._array.shape
+        if keeps_tensors:
+            if not ((x_for_x and x_edge is not None) or (x_for_y and y_edge is not None)):
+                x = x_storage = None
+            if not ((y_for_x and x_edge is not None) or (y_for_y and y_edge is not None)):
+                y = y_storage = None
+            x_version = 0 if x_storage is None else x_storage.version
+            y_version = 0 if y_storage is None else y_storage.version
+            if x_version or y_version:
+                node.versions = pick((x_version, y_version, 0, 0)) + (0,) * len(kept)
+        if keeps_result:  # its storage: the tensor itself would point back to the node
+            out = result._storage
+            if out is None:  # as Storage(array), in half of the time
+                result._storage = out = _new(Storage)
+                out._array, out.version, out.last_write = array, 0, None
+                result._offset = 0
+        if is_product:
+            node.saved = (y, x)
+        elif keeps_one:
+            node.saved = (shape if out is None else out, *kept)
+        else:
+            node.saved = pick((x, y, out, shape)) + kept if n else kept
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
         if x_edge.__class__ is Node and x_edge.shape == node.shape:
             node.shape = x_edge.shape  # one tuple for both: a sixth of a node's memory
 
     return add_node_quickly
+
+
+def _picker(names: tuple[str, ...], wanted: tuple[str, ...]) -> Callable[[Any], Any]:
+    """What takes the values of ``wanted`` from those of ``names``: tuples, also of one value."""
+    indices = [names.index(name) for name in wanted]
+    if len(indices) < 2:
+        return itemgetter(slice(*[at for each in indices for at in (each, each + 1)] or [0]))
+    return itemgetter(*indices)
 
 
 # Refusing what was changed or freed

@@ -36,12 +36,12 @@ _new = object.__new__
 
 
 def make_view(
-    x: Tensor, array: Any, rule: Rule | None, options: Any = None, offset: int | None = None
+    x: Tensor, array: Any, rule: Rule | None, saved: Any = (), offset: int | None = None
 ) -> Tensor:
     """The view of ``x`` that ``array`` shows, on the same storage.
 
-    ``options`` are those that the rule's formulas need, by name; ``offset`` is where ``array``
-    begins in the storage, if that is known.
+    ``saved`` are the values of ``rule.saved_names``, in that order: no tensors. ``offset`` is where
+    ``array`` begins in the storage, if that is known.
     """
     result: Tensor = _new(base.tensor_class)
     result._array = array
@@ -65,9 +65,6 @@ def make_view(
         edge = x if node is LEAF else edge_of(x)
     if edge is not None:
         assert rule is not None
-        saved: tuple[Any, ...] = ()
-        for name in rule.saved_names:
-            saved += (x._array.shape if name == "shape" else options[name],)
         result._edge = Node(rule, result, (edge,), saved)
         if is_in_mode and state.origin_recorders:
             state.origin_recorders[-1].node(result._edge)
@@ -175,7 +172,7 @@ class _CopySlices(Rule):
     """
 
     def gradients(self, node: Node, g: Any, as_tensors: bool) -> Any:
-        inner, source, target = node.values(False)
+        inner, source, target = [node.value(at, False) for at in range(3)]
         part = parts.read(g, source=source, target=target)
         own, *others = inner.rule.gradients(inner, part, as_tensors)
         if node.edges[0] is None:

@@ -70,7 +70,7 @@ def _view_at_once(x: Tensor, index: Any) -> Tensor | None:
         return None
     if not shown.size or (kind is tuple and min((0, *shown.strides)) < 0):
         return None
-    return make_view(x, shown, rule, None if x._node is None else {"index": (index, ...)})
+    return make_view(x, shown, rule, () if x._node is None else (array.shape, (index, ...)))
 
 
 @seen_by_modes

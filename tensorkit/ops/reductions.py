@@ -464,15 +464,24 @@ def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int, dtype: DT
     return kernel(xp, wide(xp, x), dim).astype(x.dtype, copy=False)
 
 
-def _are_moderate(xp: Any, x: Any) -> bool:
-    """Whether exponentials of many numbers are safe as they are, which saves half of the time."""
-    return xp is np and x.size >= 4096 and bool(x.max() < 30 and x.min() > -30)
+def _powers(xp: Any, x: Any, axis: Dims) -> tuple[Any, Any]:
+    """Exponentials and their sums; None for sums that are not safe without subtracting the largest.
+
+    They are safe if they are finite and at least 1. For many numbers this saves half of the time.
+    """
+    if xp is not np or x.size < 4096:
+        return None, None
+    powers = np.exp(x)
+    sums = total(np, powers, axis, True)
+    return powers, sums if sums.min() >= 1 and sums.max() < inf else None
 
 
 def _softmax(xp: Any, x: Any, dim: int) -> Any:
-    powers = x if _are_moderate(xp, x) else x - x.max(dim, keepdims=True)
-    powers = xp.exp(powers) if powers is x else xp.exp(powers, powers)
-    powers /= total(xp, powers, dim, True)
+    powers, sums = _powers(xp, x, dim)
+    if sums is None:
+        powers = xp.exp(x - x.max(dim, keepdims=True))
+        sums = total(xp, powers, dim, True)
+    powers /= sums
     return powers
 
 
@@ -502,8 +511,9 @@ def logsumexp(xp: Any, input: Any, dim: int | Ints, keepdim: bool = False) -> An
 
 
 def _log_of_sum(xp: Any, x: Any, axis: Dims) -> Any:
-    if _are_moderate(xp, x):
-        return np.log(total(np, np.exp(x), axis, True))
+    sums = _powers(xp, x, axis)[1]
+    if sums is not None:
+        return np.log(sums)
     largest = x.max(axis=axis, keepdims=True)
     largest = xp.where(xp.isinf(largest), x.dtype.type(0), largest)
     return xp.log(total(xp, xp.exp(x - largest), axis, True)) + largest

@@ -125,12 +125,12 @@ def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
     """The view of the entries ``where`` along ``dim``: of one, or from left to right."""
     index = (*_BEFORE[dim], where, ...)
     shown = x._array[index]
-    values = None if x._node is None else {"index": index}
+    saved = (x._array.shape, index)
     if shown.size:
-        return make_view(x, shown, rule, values)
+        return make_view(x, shown, rule, saved)
     # of nothing, NumPy does not say where it begins
     start = where.start if isinstance(where, slice) else where
-    return make_view(x, shown, rule, values, base.offset_of(x) + start * x._strides[dim])
+    return make_view(x, shown, rule, saved, base.offset_of(x) + start * x._strides[dim])
 
 
 def _dim_of(function: str, input: Any, dim: Any) -> int:
@@ -287,9 +287,10 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
     is_plain = array.flags.c_contiguous
     if not is_plain and not _shares(shown, array):
         return unsafe_view(copying.contiguous(input), size=shown.shape)
-    values = None if input._node is None else {"size": shown.shape}
-    rule = view.definition.rules[None] if is_plain else _ALIAS  # as in PyTorch
-    return make_view(input, shown, rule, values)
+    saved = () if input._node is None else (array.shape, shown.shape)
+    if is_plain:
+        return make_view(input, shown, view.definition.rules[None], saved)
+    return make_view(input, shown, _ALIAS, saved[:1])  # as in PyTorch
 
 
 _ALIAS = Rule(
@@ -536,10 +537,10 @@ def as_strided(
             f"the storage has elements 0 to {have // itemsize - 1}.",
         )
     target = Layout(shape, strides, offset)
-    values = {"source": base.layout_of(input), "target": target}
+    saved = base.layout_of(input), target
     flat = base.storage_of(input).flat
     shown = backend_of(flat).view(flat, *target)
-    return make_view(input, shown, AS_STRIDED, values, offset)
+    return make_view(input, shown, AS_STRIDED, saved, offset)
 
 
 # Read, add or overwrite the part ``target`` of a tensor with the layout ``source``: two layouts on

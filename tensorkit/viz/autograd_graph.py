@@ -137,7 +137,7 @@ def saved_by(node: Any) -> list[Saved]:
     found = []
     for at, keep in enumerate(node.rule.saved_names[: len(node.saved)]):
         try:
-            (value,) = node.values(True, [at])
+            value = node.value(at, True)
         except AutogradError as error:
             value = error
         if keep != "shape" or not node.rule.is_part:  # of a part the index says it already

@@ -6,17 +6,17 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1416,
+    "autograd": 1405,
     "cuda": 1219,
     "explain": 278,
     "nn": 613,
-    "ops": 2681,
+    "ops": 2689,
     "optim": 169,
-    "tensorkit": 3151,
+    "tensorkit": 3154,
     "utils": 107,
     "viz": 1863,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3265, 265
+MOST_OF_CORE, MOST_IMPORTS = 3259, 263
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
