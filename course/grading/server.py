@@ -24,23 +24,22 @@ _ASK = {
 }
 """Settings of the kernel: the value that refuses namespaces, and what to ask for."""
 
-NO_SANDBOX = "Nothing is graded on this machine, until one of these works."
+NO_SANDBOX = "Nothing is graded on this machine, until that is mended."
 
 
 def examine(root: Path | None = None) -> Iterator[str]:
     """A sentence for each thing that grading needs, the sandboxes first."""
     yield f"{platform.system()} {platform.release()}, Python {platform.python_version()}."
-    works, refused = [], []
+    works: dict[str, bool] = {}
     for profile in profiles.SAFE:
         reason = profiles.why_not(profile)
-        does_work, sentence = (False, reason) if reason is not None else _tried(profile)
-        refused += [profile] if reason is not None else []
-        yield f"{profile}: {sentence}"
-        works += [profile] if does_work else []
+        if reason is None:
+            works[profile], reason = _tried(profile)
+        yield f"{profile}: {reason}"
     yield _best(works)
-    if profiles.NAMESPACES in refused:
+    if profiles.NAMESPACES not in works:
         yield from _asked_for()
-    if works and not landlock.version():
+    if any(works.values()) and not landlock.version():
         yield "Landlock is not switched on: add it to `lsm=` on the kernel's command line."
     if sys.platform == "linux" and os.getuid() == 0:
         yield "You are root. It works; a user of its own for grading is the better habit."
@@ -50,12 +49,14 @@ def examine(root: Path | None = None) -> Iterator[str]:
         yield from _course(root)
 
 
-def _best(works: list[str]) -> str:
-    if profiles.NAMESPACES in works:
-        return f"Grading uses {profiles.NAMESPACES}, the stronger one."
-    if works:
-        return f"Grading uses {works[0]}; docs/grading.md says what it does not promise."
-    return NO_SANDBOX
+def _best(works: dict[str, bool]) -> str:
+    """What grading does. works: whether each sandbox that the kernel allows starts, best first."""
+    profile = next(iter(works), "")  # grading tries this one only
+    if not works.get(profile):
+        return NO_SANDBOX
+    if profile == profiles.NAMESPACES:
+        return f"Grading uses {profile}, the stronger one."
+    return f"Grading uses {profile}; docs/grading.md says what it does not promise."
 
 
 def _tried(profile: str) -> tuple[bool, str]:

@@ -135,9 +135,13 @@ class Warm:
                 return
         except OSError:
             pass
-        log_text = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
+        said = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
         self.stop()
-        raise CourseError(f"The sandbox {self.profile} did not start:\n{log_text[-2000:].strip()}")
+        why = said.strip().rpartition("\n")[2][-500:] or "it ended, and said nothing"
+        raise CourseError(
+            f"The sandbox {self.profile} did not start, so nothing was graded ({why}). Where it "
+            "may not read a file of Python's, make all of them readable: chmod -R a+rX"
+        )
 
     def fork(self) -> Session:
         """A process for one submission; the warm one is started again if it is gone.
@@ -215,13 +219,8 @@ def remove(folder: Path) -> None:
             subprocess.run([*program, folder], stderr=subprocess.DEVNULL, check=False)
 
 
-_ENVIRONMENT = {
-    "PYTHONHASHSEED": "0",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "LANG": "C.UTF-8",
-}
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")}
 
 
 Reply = tuple[Message, list[np.ndarray]]

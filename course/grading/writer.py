@@ -157,12 +157,8 @@ def autograded(result: Result, source: Source) -> str:
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], quota: clean.Quota) -> Cell:
     released = source.by_id.get(cell["id"])
     is_released = released is not None and released["source"] == cell["source"]
-    written: Cell = {
-        "id": cell["id"],
-        "cell_type": cell["cell_type"],
-        "metadata": released["metadata"] if released is not None else {},
-        "source": cell["source"],
-    }
+    written: Cell = {name: cell[name] for name in ("id", "cell_type", "source")}
+    written["metadata"] = released["metadata"] if released is not None else {}
     if cell["cell_type"] == "code":
         if not is_released:
             written["source"] = clean.cut_code(cell["source"], quota)
@@ -180,12 +176,8 @@ def _outputs(cell: Cell, graded: Mapping[str, Graded]) -> list[clean.Output]:
     if found is None:
         return list(cell.get("outputs", []))
     data = {"text/plain": repr(found.report), "text/html": found.report.html()}
-    result: clean.Output = {
-        "output_type": "execute_result",
-        "execution_count": None,
-        "metadata": {},
-    }
-    return [{**result, "data": data}]
+    result: clean.Output = {"output_type": "execute_result", "execution_count": None}
+    return [{**result, "metadata": {}, "data": data}]
 
 
 def _note(result: Result) -> Cell | None:

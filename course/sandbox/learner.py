@@ -216,12 +216,8 @@ def _described(error: BaseException) -> Message:
     module, name = kind.__module__, kind.__name__
     if kind is NotAllowed:
         module = "course"
-    return {
-        "type": str(name)[:200],
-        "module": str(module)[:200],
-        "text": _text(error),
-        "where": where(error),
-    }
+    named = {"type": str(name)[:200], "module": str(module)[:200]}
+    return {**named, "text": _text(error), "where": where(error)}
 
 
 def _text(error: object) -> str:

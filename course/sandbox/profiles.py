@@ -120,10 +120,7 @@ def limits_of_process(limits: Limits, profile: str) -> dict[str, tuple[int, int]
     """
     wanted = {
         "the address space in bytes (ulimit -v)": (resource.RLIMIT_AS, limits.memory),
-        "the processor's time in seconds (ulimit -t)": (
-            resource.RLIMIT_CPU,
-            int(limits.seconds) + 1,
-        ),
+        "processor time in seconds (ulimit -t)": (resource.RLIMIT_CPU, int(limits.seconds) + 1),
         "the size of a file in bytes (ulimit -f)": (resource.RLIMIT_FSIZE, limits.written),
         "the number of open files (ulimit -n)": (resource.RLIMIT_NOFILE, limits.files),
         "the number of processes (ulimit -u)": (resource.RLIMIT_NPROC, limits.threads),

@@ -123,14 +123,8 @@ class _Hook(DisplayHook):
     def write_output_prompt(self) -> None: ...
 
     def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
-        self.shell.outputs.add(
-            {
-                "output_type": "execute_result",
-                "execution_count": self.prompt_count,
-                "data": _bundle(format_dict),
-                "metadata": {},
-            }
-        )
+        result = {"output_type": "execute_result", "execution_count": self.prompt_count}
+        self.shell.outputs.add({**result, "data": _bundle(format_dict), "metadata": {}})
 
     def finish_displayhook(self) -> None: ...
 

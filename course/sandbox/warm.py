@@ -22,6 +22,7 @@ import socket
 import sys
 import traceback
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,27 @@ def main() -> None:
     sandbox = profiles.Sandbox(**{**begun, "limits": profiles.Limits(**begun["limits"])})
     sys.path[:] = sandbox.path
     profiles.prepare(sandbox)
+    _open_modules(sandbox)
     os.environ.clear()
     home = namespaces.HOME if sandbox.profile == profiles.NAMESPACES else sandbox.folder
     os.environ.update({"HOME": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"})
     shell = _imports()
     control.send(b"ready")
     _serve(control, sandbox, shell)
+
+
+def _open_modules(sandbox: profiles.Sandbox) -> None:
+    """Raises PermissionError where a learner's import would fail: a module is closed to this user.
+
+    Compiled modules may be closed: Python then reads their source.
+    """
+    tops = [path for path in sandbox.readable if str(Path(path).parent) in sandbox.path]
+    folders = (found for top in tops for found in os.walk(top))
+    below = (f"{folder}/{name}" for folder, *names in folders for name in chain(*names))
+    for path in chain(tops, below):
+        if "__pycache__" not in path:
+            with contextlib.suppress(FileNotFoundError):  # a link that leads out of the sandbox
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
 
 
 def _imports() -> Shell:

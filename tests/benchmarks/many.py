@@ -104,8 +104,10 @@ def beside_the_notebook(root: Path, names: Iterable[str]) -> str:
                 assert report.score == 0
                 continue
             namespace: dict[str, Any] = {"np": np, "tk": tk}
-            exec(cells[definition.id]["source"], namespace)
-            here = check_here(definition, namespace[definition.name], seed=result.seed)
+            text = cells[definition.id]["source"]
+            exec(text, namespace)
+            value = namespace[definition.name]
+            here = check_here(definition, value, seed=result.seed, source=text)
             assert (report.score, report.mistake) == (here.score, here.mistake), (
                 name,
                 definition.id,
@@ -119,7 +121,7 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
     """Part 3."""
     command = [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "2"]
     environment = {**os.environ, "COURSE_ROOT": str(root)}
-    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL}
     draw = random.Random(20)
     graded = root / "course" / "graded"
     reached = []

@@ -318,7 +318,35 @@ def test_doctor_says_why_a_sandbox_does_not_start(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(profiles, "why_not", lambda profile: None)
     said = list(server.examine())
     assert any("but it does not start: The process" in each for each in said)
-    assert "Nothing is graded on this machine, until one of these works." in said
+    assert "Nothing is graded on this machine, until that is mended." in said
+
+
+@pytest.mark.parametrize("profile", profiles.SAFE)
+def test_modules_that_are_closed_to_the_user_of_the_sandbox_are_said(
+    profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (reason := profiles.why_not(profile)) is not None:
+        pytest.skip(reason)
+    closed = tmp_path / "closed.py"
+    closed.touch(mode=0)
+    readable, path = environment.readable(), environment.import_path()
+    monkeypatch.setattr(environment, "readable", lambda: (*readable, str(closed)))
+    monkeypatch.setattr(environment, "import_path", lambda: [*path, str(tmp_path)])
+    if os.getuid() == 0 and profile == profiles.LANDLOCK:  # which keeps root's right to read
+        Warm(profile, LIMITS, number=5).__enter__().close()
+        return
+    with pytest.raises(CourseError, match=r"so nothing was graded \(PermissionError") as raised:
+        Warm(profile, LIMITS, number=5).__enter__()
+    assert str(closed) in str(raised.value)
+    assert "chmod -R a+rX" in str(raised.value)
+    assert "Traceback" not in str(raised.value)
+
+
+def test_doctor_counts_the_sandbox_that_grading_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiles, "why_not", lambda profile: None)
+    tried = {profiles.NAMESPACES: (False, "does not start"), profiles.LANDLOCK: (True, "works")}
+    monkeypatch.setattr(server, "_tried", tried.get)
+    assert server.NO_SANDBOX in list(server.examine())
 
 
 @pytest.mark.parametrize("fault", [MachineFault("No memory."), OSError(24, "Too many open files")])
