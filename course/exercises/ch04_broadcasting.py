@@ -149,6 +149,8 @@ class BroadcastShape(Exercise):
         n = draw.integer(2, 9)
         yield case((0, n), (1, n), label="no rows and one row (empty)")
         yield case((1,), (0,), label="one number and none (empty)")
+        a, b = draw.distinct(2, 2, 9)
+        yield case((0, b), (a, b), label="no rows and some rows (empty)", raises=True)
 
     def advice(self, *args: Any) -> str | None:
         a, b = args
@@ -378,6 +380,9 @@ class NearestCentre(Exercise):
         x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
         near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
         yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
+        # the second centre is nearer, the first has the smaller largest difference
+        axis = tk.tensor([[x + 4 * far, y - 4 * far], [x - 5 * far, y + far]]).float()
+        yield case(tk.tensor([[x, y]]).float(), axis, label="near along an axis")
         # float16 has no number between these, so that its first centre would win
         corner = 8 * draw.integer(640, 652) + tk.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
         yield case(corner[2:] - 0.125, corner, label="centres far from 0")
@@ -490,6 +495,8 @@ class TopScores(Exercise):
         yield case(tk.tensor(mixed), 50, label="any scores")
         yield case(*_scores(draw, 0, 1, -1, 0), label="scores at the limit")
         yield case(*_scores(draw, -1, 0, 0, -1, 1), label="at the limit and above")
+        mixed = [2.0, -float(draw.integer(5, 9)), 0.0, -float(draw.integer(1, 3))]
+        yield case(tk.tensor(mixed), -4, label="a limit below 0")
         five, limit = _scores(draw, 1, -1, -1, 1, 1)
         yield case(five[::2], limit, label="every second (non-contiguous)")
         two, limit = _scores(draw, 1, -1)

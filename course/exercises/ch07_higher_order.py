@@ -83,6 +83,7 @@ class SecondDerivative(Exercise):
             "let autograd find it",
             "Compute the polynomial with a tensor that requires grad, and ask autograd twice.",
             needs=(TWO_GRADIENTS, "hessian"),
+            returns=(".grad", "grad", "hessian"),
         ),
     )
     hints = (
@@ -715,6 +716,7 @@ class HessianVector(Exercise):
             "one more walk back",
             "Let autograd differentiate twice: first `f(x)`, then the product with `v`.",
             needs=(TWO_GRADIENTS,),
+            returns=(".grad", "grad"),
         ),
     )
     hints = (
