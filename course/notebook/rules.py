@@ -21,6 +21,7 @@ LONGEST = 100_000
 LOOP, LAUNCH = "a loop", "a launch"
 GRADIENT_IN_LOOP = "a gradient in a loop"
 TWO_GRADIENTS = "two gradients"
+SUM_WITHOUT_BARRIER = "a sum in a loop without a barrier"
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Rule:
 
     needs: names of which the answer calls one, or `LOOP`, or `LAUNCH`, a call of something that is
     indexed, such as `kernel[blocks, threads](x)`, or `TWO_GRADIENTS`. refuses: names that it does
-    not use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`. `getattr(x, "data")`
-    uses ".data" as well. reads: the position of an argument that the answer has to use.
+    not use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`, or
+    `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier. `getattr(x,
+    "data")` uses ".data" as well. reads: the position of an argument that the answer has to use.
+    returns: names of which one is used to compute what is returned.
 
     A loop that can be seen to have one round, as `for _ in range(1):`, is none. `map` repeats the
     gradient of its function.
@@ -41,6 +44,7 @@ class Rule:
     needs: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     reads: int | None = None
+    returns: tuple[str, ...] = ()
 
     def is_broken_by(self, source: str) -> bool:
         """Whether the answer with this text does not do what is asked."""
@@ -52,7 +56,9 @@ class Rule:
             return True
         if self.reads is not None and _leaves_out(tree, self.reads):
             return True
-        return bool(self.needs) and not used & set(self.needs) and not _calls_others(tree)
+        lacks = self.needs and not used & set(self.needs)
+        lacks = lacks or (self.returns and not set(_returned(tree)) & set(self.returns))
+        return bool(lacks) and not _calls_others(tree)
 
 
 def names_read(tree: ast.AST) -> set[str]:
@@ -91,6 +97,8 @@ def _used(tree: ast.AST) -> Iterator[str]:
             if any(_called(call) in walks_back for call in _repeated(node)):
                 yield GRADIENT_IN_LOOP
                 yield TWO_GRADIENTS
+            if _adds_elements(node) and "syncthreads" not in map(_called, _repeated(node)):
+                yield SUM_WITHOUT_BARRIER
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
         elif isinstance(node, ast.Call):
@@ -134,6 +142,55 @@ def _leaves_out(tree: ast.Module, position: int) -> bool:
     if not arguments or len(arguments[-1]) <= position:
         return False
     return arguments[-1][position].arg not in names_read(tree)
+
+
+def _returned(tree: ast.AST) -> Iterator[str]:
+    """What rules are about in the statements that compute what is returned."""
+    setting: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        for name in _sets(node):
+            setting.setdefault(name, []).append(node)
+    left: list[ast.AST] = []
+    left += [node for node in ast.walk(tree) if isinstance(node, ast.Return | ast.Lambda)]
+    while left:
+        node = left.pop()
+        yield from _used(node)
+        for name in names_read(node):
+            left += setting.pop(name, [])
+
+
+def _sets(node: ast.AST) -> set[str]:
+    """The names to which this part of an answer gives a value, or whose value it changes."""
+    match node:
+        case ast.Assign(targets=targets):
+            return set[str]().union(*map(_names_in, targets))
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            return _names_in(target)
+        case ast.For(target=target) | ast.NamedExpr(target=target):
+            return _names_in(target)
+        case ast.withitem(optional_vars=ast.expr() as target):
+            return _names_in(target)
+        case ast.FunctionDef(name=name):
+            return {name}
+        case ast.Expr(value=ast.Call(func=function, args=args)):
+            return set[str]().union(*map(_names_in, (function, *args)))
+    return set()
+
+
+def _names_in(target: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _adds_elements(loop: ast.AST) -> bool:
+    """Whether a loop adds up what is indexed, as `total += x[i]`."""
+    added: list[ast.expr] = []
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign(op=ast.Add(), value=value):
+                added.append(value)
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                added += [left, right]
+    return any(isinstance(node, ast.Subscript) for each in added for node in ast.walk(each))
 
 
 def _has_one_round(loop: ast.AST) -> bool:

@@ -21,6 +21,10 @@ def _sometimes_shared(array: np.ndarray) -> tk.Tensor:
     return tk.from_numpy(array)[::2, ::2].float()
 
 
+def _contiguous(array: np.ndarray) -> tk.Tensor:
+    return tk.from_numpy(array)[::2, ::2].float().contiguous()
+
+
 def _always_shared(array: np.ndarray) -> tk.Tensor:
     return tk.from_numpy(array)[::2, ::2]
 
@@ -81,6 +85,12 @@ class PrivateCopy(Exercise):
             "Where the array is float32 already, the tensor still shares its memory: `.float()` "
             "copies only if the dtype changes. Ask for a copy in any case.",
         ),
+        "contiguous": (
+            _contiguous,
+            "`.contiguous()` copies only what is not contiguous already, and a single element "
+            "always is. `.clone()` copies in any case.",
+            "contiguous",
+        ),
         "always shared": (
             _always_shared,
             "The tensor has the dtype of the array, and its memory: slices are views. Make it "
@@ -117,6 +127,8 @@ class PrivateCopy(Exercise):
         yield case(
             frame(4, 6).astype(np.float32)[:, ::2], label="a part of another (non-contiguous)"
         )
+        # one element is left, of which every view is contiguous
+        yield case(frame(2, 2).astype(np.float32), label="two rows, two columns")
         yield case(frame(1, 1).astype(np.float32), label="one row, one column (size 1)")
         yield case(np.zeros((0, 3), dtype=np.float32), label="no rows (empty)")
 

@@ -171,7 +171,9 @@ def _disagreeing(draw: Draw, samples: int, classes: int) -> list[tk.Tensor]:
     tables = [draw.floats(classes, 0, 0.1) for _ in range(3 * samples)]
     for n, row in enumerate(tables):
         model, sample = divmod(n, samples)
-        row[(sample + (0, 1, 2)[model]) % classes] += (0.3, 0.9, 0.3)[model]
+        row[(sample + 1) % classes] += 0.5
+        if model != 1:
+            row[(sample + model) % classes] += 0.8
     rows = [tables[start : start + samples] for start in range(0, 3 * samples, samples)]
     return [tk.tensor(table) for table in rows]
 

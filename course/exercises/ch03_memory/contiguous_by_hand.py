@@ -162,6 +162,8 @@ class ContiguousByHand(Exercise):
         yield case(shape, tuple(tk.empty(shape).stride()), label="four dimensions")
         a, b, c = draw.distinct(3, 2, 6)
         yield case((a, b, c), (b * c, 1, b), label="the last two exchanged")
+        a, b, c, d = draw.distinct(4, 2, 6)
+        yield case((a, b, c, d), (b * c * d, d, b * d, 1), label="the middle two exchanged")
         n, any_stride = draw.integer(2, 9), draw.integer(20, 99)
         yield case((1, n), (any_stride, 1), label="one row, any stride (size 1)")
         n, any_stride = draw.integer(2, 9), draw.integer(20, 99)

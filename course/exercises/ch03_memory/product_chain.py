@@ -126,6 +126,9 @@ class ProductChain(Exercise):
             tk.eye(2),
             label="the number farthest from 0 is negative",
         )
+        low, *others, high = sorted(draw.distinct(4, 1, 9))
+        below = -tk.tensor([[high, low], others]).float()
+        yield case(below, tk.eye(2) * draw.integer(1, 3), label="all numbers below 0")
         a, b = [float(number) for number in draw.integers(2, 2, 9)]
         yield case(tk.tensor([[-a]]), tk.tensor([[b]]), label="one by one (size 1)")
         A, B = _with_a_clear_winner(draw, 3)

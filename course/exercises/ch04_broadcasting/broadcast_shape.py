@@ -143,6 +143,8 @@ class BroadcastShape(Exercise):
         n = draw.integer(2, 9)
         yield case((0, n), (1, n), label="no rows and one row (empty)")
         yield case((1,), (0,), label="one number and none (empty)")
+        a, b = draw.distinct(2, 2, 9)
+        yield case((0, b), (a, b), label="no rows and some rows (empty)", raises=True)
 
     def advice(self, *args: Any) -> str | None:
         a, b = args

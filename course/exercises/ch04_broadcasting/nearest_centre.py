@@ -136,6 +136,9 @@ class NearestCentre(Exercise):
         x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
         near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
         yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
+        # the second centre is nearer, the first has the smaller largest difference
+        axis = tk.tensor([[x + 4 * far, y - 4 * far], [x - 5 * far, y + far]]).float()
+        yield case(tk.tensor([[x, y]]).float(), axis, label="near along an axis")
         # float16 has no number between these, so that its first centre would win
         corner = 8 * draw.integer(640, 652) + tk.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
         yield case(corner[2:] - 0.125, corner, label="centres far from 0")

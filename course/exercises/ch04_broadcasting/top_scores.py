@@ -97,6 +97,8 @@ class TopScores(Exercise):
         yield case(tk.tensor(mixed), 50, label="any scores")
         yield case(*_scores(draw, 0, 1, -1, 0), label="scores at the limit")
         yield case(*_scores(draw, -1, 0, 0, -1, 1), label="at the limit and above")
+        mixed = [2.0, -float(draw.integer(5, 9)), 0.0, -float(draw.integer(1, 3))]
+        yield case(tk.tensor(mixed), -4, label="a limit below 0")
         five, limit = _scores(draw, 1, -1, -1, 1, 1)
         yield case(five[::2], limit, label="every second (non-contiguous)")
         two, limit = _scores(draw, 1, -1)

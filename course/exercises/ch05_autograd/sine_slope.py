@@ -66,6 +66,7 @@ class SineSlope(Exercise):
             "once as autograd finds it",
             "Let autograd compute the first number: `backward()` on the sine, then `x.grad`.",
             needs=("backward", "grad"),
+            returns=(".grad", "grad"),
         ),
     )
     hints = (

@@ -153,6 +153,9 @@ class Unbroadcast(Exercise):
         yield case(h, (2, 1, 4), label="the middle one")
         yield case(h, (1, 3, 1), label="the first and the last one")
         yield case(h, (2, 1, 1), label="the last two")
+        square = tk.tensor(draw.floats(9, 1, 9)).reshape(3, 3)
+        yield case(square, (3,), label="a row for a square gradient")
+        yield case(square, (3, 1), label="a column for a square gradient (size 1)")
         yield case(h.permute(2, 1, 0), (3, 2), label="a permuted gradient (non-contiguous)")
         yield case(tk.zeros(0, 3), (1, 3), label="no rows (empty)")
 

@@ -254,7 +254,7 @@ class SgdStep(Exercise):
             "gradients": gradients,
             "their own .grad": [parameter.grad for parameter in parameters],
             "still the same tensors": all(a is b for a, b in zip(listed, parameters, strict=True)),
-            "still leaves": all(
+            "still leaves that require grad": all(
                 parameter.is_leaf and parameter.requires_grad for parameter in parameters
             ),
         }

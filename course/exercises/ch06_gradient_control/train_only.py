@@ -138,6 +138,9 @@ class TrainOnly(Exercise):
         layers = {f"layer{start + i}": i % 2 == 0 for i in range(4)}
         wanted = f"layer{start + 2 * draw.integer(0, 1) + 1}"
         yield case(layers, [wanted], label="any layer")
+        n = draw.integer(1, 9)
+        layers = {f"layer{n}0": True, f"layer{n}": False, f"layer{n}1": True, "bias": False}
+        yield case(layers, ["bias", f"layer{n}"], label="names that begin alike")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned, and which of the model's own tensors require grad."""

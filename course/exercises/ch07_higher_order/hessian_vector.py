@@ -110,6 +110,7 @@ class HessianVector(Exercise):
             "one more walk back",
             "Let autograd differentiate twice: first `f(x)`, then the product with `v`.",
             needs=(TWO_GRADIENTS,),
+            returns=(".grad", "grad"),
         ),
     )
     hints = (

@@ -76,6 +76,7 @@ class SecondDerivative(Exercise):
             "let autograd find it",
             "Compute the polynomial with a tensor that requires grad, and ask autograd twice.",
             needs=(TWO_GRADIENTS, "hessian"),
+            returns=(".grad", "grad", "hessian"),
         ),
     )
     hints = (

@@ -239,7 +239,7 @@ class MomentumStep(Exercise):
             "velocities": [velocity.detach().clone() for velocity in kept],
             "gradients": gradients,
             "their own .grad": [parameter.grad for parameter in parameters],
-            "still leaves": all(
+            "still leaves that require grad": all(
                 parameter.is_leaf and parameter.requires_grad for parameter in listed
             ),
         }

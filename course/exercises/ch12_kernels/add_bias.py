@@ -61,7 +61,7 @@ def _one_dimension(x, bias, out, rows, columns):
         out[row, column] = x[row, column] + bias[column]
 
 
-@exercise("add-bias", answer=add_bias, points=3, difficulty=3, minutes=6)
+@exercise("add-bias", answer=add_bias, points=2, difficulty=3, minutes=6)
 class AddBias(KernelExercise):
     """Two dimensions, and a bias
 

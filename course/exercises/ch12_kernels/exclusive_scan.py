@@ -8,6 +8,7 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
 from course.notebook.exercise import Case, Draw, case, exercise
+from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
 from tensorkit import cuda
 from tensorkit.cuda import Counts
 
@@ -120,7 +121,7 @@ class ExclusiveScan(KernelExercise):
     block of 16 threads.
 
     **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0. The check
-    counts the barriers, at least four, and the reads of `x`, at most two for each element.
+    counts the barriers, four to twelve, and the reads of `x`, at most two for each element.
 
     ```python
     x, out = tk.tensor([3.0, 1.0, 2.0]).cuda(), tk.zeros(3).cuda()
@@ -130,6 +131,14 @@ class ExclusiveScan(KernelExercise):
     """
 
     filled = 1
+    rules = (
+        Rule(
+            "in four rounds",
+            "A thread that adds in a loop of its own goes through all elements before. Add one "
+            "number in each round, with `cuda.syncthreads()` between one round and the next.",
+            refuses=(SUM_WITHOUT_BARRIER,),
+        ),
+    )
     hints = (
         "Shift first: thread `t` begins with `x[t - 1]`, thread 0 with 0. Then make the inclusive "
         "sums of these.",
@@ -171,14 +180,14 @@ class ExclusiveScan(KernelExercise):
         yield some(1, "one element (size 1)")
 
     def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
-        """Few reads of `x`, and four rounds with a barrier between one and the next."""
+        """Few reads of `x`, and four rounds with one to three barriers each."""
         n = args[-1]
         if counts.loads > 2 * n:
             return (
                 f"reads `x` {counts.loads} times for {n} elements: each thread adds up all before",
                 "each thread reads one element of `x`, and the rounds add in shared memory",
             )
-        if counts.barriers >= 4:
+        if 4 <= counts.barriers <= 12:
             return None
         return (
             f"has {counts.barriers} barriers: its threads do not add in four rounds",

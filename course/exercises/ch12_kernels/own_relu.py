@@ -11,6 +11,9 @@ from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.rules import LAUNCH, Rule
 from tensorkit import cuda
+from tensorkit.errors import KernelError
+
+_IN_THE_KERNEL = "compute each element in the kernel"
 
 
 def my_relu(x: tk.Tensor) -> tk.Tensor:
@@ -90,7 +93,8 @@ class OwnRelu(Exercise):
     **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
     elements. A launch has at least one block.
 
-    **Output:** a tensor of its shape: the larger of 0 and each element.
+    **Output:** a tensor of its shape: the larger of 0 and each element. The check counts the
+    launches, at most two: a tensor of zeros takes one as well. The elements stay on the device.
 
     ```python
     my_relu(tk.tensor([[-1.0, 2.0]]).cuda())
@@ -159,7 +163,13 @@ class OwnRelu(Exercise):
         """The result on the CPU, and what has become of the argument."""
         with cuda.simulate():
             x = args[0].cuda()
-            result = answer(x)
+            with cuda.record() as ledger:
+                result = answer(x)
+            if any(transfer.direction == "device to host" for transfer in ledger.transfers):
+                raise KernelError(f"{self.name} moves elements to the host", repair=_IN_THE_KERNEL)
+            if (n := len(ledger.launches)) > 2 and x.numel():
+                what = f"{self.name} starts {n} kernels: operations of the library are launches too"
+                raise KernelError(what, repair=_IN_THE_KERNEL)
             is_tensor = isinstance(result, tk.Tensor)
             shown = result.cpu() if is_tensor else result
             return {"the result": shown, "x afterwards": x.cpu()}

@@ -194,7 +194,7 @@ def _without_tiles(a, b, out, n):
     answer=matmul,
     stub=_matmul_program,
     kind="complete",
-    points=3,
+    points=4,
     difficulty=5,
     minutes=12,
 )

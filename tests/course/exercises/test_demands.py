@@ -87,6 +87,20 @@ BROKEN = [
     ),
     (
         "sine-slope",
+        "once as autograd finds it",
+        """
+        def sine_slope(value):
+            import math
+
+            x = tk.tensor(value, requires_grad=True)
+            tk.sin(x**2).backward()
+            slope = x.grad
+            by_hand = 2 * value * math.cos(value**2)
+            return by_hand, by_hand
+        """,
+    ),
+    (
+        "sine-slope",
         "computed with Python's `math`",
         """
         def sine_slope(value):
@@ -214,6 +228,18 @@ BROKEN = [
         """,
     ),
     (
+        "second-derivative",
+        "Let autograd find it",
+        """
+        def second_derivative(coefficients, x):
+            t = tk.tensor(x, dtype=tk.float64, requires_grad=True)
+            (slope,) = tk.autograd.grad(t**3, t, create_graph=True)
+            tk.autograd.grad(slope, t)
+            terms = enumerate(coefficients)
+            return float(sum(n * (n - 1) * c * x ** (n - 2) for n, c in terms if n > 1))
+        """,
+    ),
+    (
         "sigmoid-gradient",
         "with respect to `out` and to `upstream`",
         """
@@ -247,6 +273,17 @@ BROKEN = [
             (gradient,) = tk.autograd.grad(f(x), x, create_graph=True)
             rows = map(lambda slope: tk.autograd.grad(slope, x, retain_graph=True)[0], gradient)
             return sum((row * v[i] for i, row in enumerate(rows)), tk.zeros_like(v))
+        """,
+    ),
+    (
+        "hessian-vector",
+        "one more walk back",
+        """
+        def hessian_vector(x, v):
+            t = x.clone().requires_grad_()
+            (gradient,) = tk.autograd.grad((t**3).sum() + t.sum() ** 2, t, create_graph=True)
+            tk.autograd.grad(gradient.sum(), t)
+            return 6 * x * v + 2 * v.sum()
         """,
     ),
     (
