@@ -213,6 +213,11 @@ def make_environment(notes):
     """An empty environment, in the place of one that cannot be used."""
     words = "Making the environment .venv with Python {}.{}".format(*sys.version_info[:2])
     was = "not complete" if notes.get("folder", str(ROOT)) == str(ROOT) else "of another folder"
+    if VENV.is_symlink() and was == "of another folder" and Path(notes["folder"]).is_dir():
+        raise Failed(
+            f".venv is a link to the environment of {notes['folder']}, which would lose its "
+            "packages. Remove the link: rm .venv"
+        )
     say(words + (f", in place of one that is {was}" if VENV.is_dir() else ""))
     try:
         # it may serve its own folder still, as in a container that sees this one under another name

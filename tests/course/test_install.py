@@ -166,6 +166,20 @@ def test_without_a_network_the_environment_of_another_folder_stays(project: Path
     assert not (project / ".venv.before").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows makes links for administrators only")
+def test_a_link_to_another_folders_environment_is_refused(project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / ".venv"
+    other.mkdir(parents=True)
+    (other / "a package").touch()
+    notes = {"is_complete": True, "folder": str(other.parent)}
+    (other / "installed.json").write_text(json.dumps(notes))
+    (project / ".venv").symlink_to(other)
+    done = _run(project)
+    assert done.returncode == 1
+    assert f".venv is a link to the environment of {other.parent}" in done.stderr
+    assert (other / "a package").exists()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
 def test_a_second_installation_waits_for_the_first(
     install: ModuleType, capsys: pytest.CaptureFixture[str]
