@@ -152,7 +152,7 @@ def hooks_of(edge: Any) -> Hooks:
 class Node:
     """One recorded operation. ``repr`` is its name, without an address: ``<MulBackward0>``."""
 
-    __slots__ = ("dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
+    __slots__ = ("device", "dtype", "edges", "hooks", "order", "rule", "saved", "shape", "versions")
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
@@ -163,6 +163,7 @@ class Node:
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
     dtype: Any  # of its array
+    device: Any
     hooks: Hooks | None
 
     def __init__(
@@ -170,7 +171,7 @@ class Node:
     ) -> None:
         self.rule, self.edges, self.saved, self.versions = rule, edges, saved, versions
         self.shape, self.dtype = like._array.shape, like._array.dtype
-        self.order, self.hooks = next_order(), None
+        self.order, self.hooks, self.device = next_order(), None, like.device
 
     def value(self, at: int, as_tensors: bool) -> Any:
         """What was saved at this place: of a tensor its array, or itself with its history.
@@ -396,7 +397,6 @@ def quick_form(  # noqa: C901 - one function, for speed
     has_x_edge, has_y_edge = first in rule.inputs, second in rule.inputs
     keeps_tensors, keeps_shape = not {*keeps}.isdisjoint(tensors), "shape" in keeps
     keeps_result, is_product = "out" in keeps, keeps == (second, first)
-    keeps_one = keeps[:n] in (("out",), ("shape",))
     pick, pick_options = _picker(names, keeps[:n]), _picker((*options,), keeps[n:])
     constants = tuple(options.values())
     kept_constants = pick_options(constants)
@@ -421,7 +421,7 @@ def quick_form(  # noqa: C901 - one function, for speed
             return
         array = result._array
         result._node = node = _new(Node)
-        node.rule, node.versions, node.hooks = rule, 0, None
+        node.rule, node.versions, node.hooks, node.device = rule, 0, None, result.device
         if has_x_edge:
             node.edges = (x_edge, y_edge) if has_y_edge else (x_edge,)
         else:
@@ -446,8 +446,6 @@ def quick_form(  # noqa: C901 - one function, for speed
                 result._offset = 0
         if is_product:
             node.saved = (y, x)
-        elif keeps_one:
-            node.saved = (shape if out is None else out, *kept)
         else:
             node.saved = pick((x, y, out, shape)) + kept if n else kept
         node.order, node.dtype, node.shape = next_order(), array.dtype, array.shape
