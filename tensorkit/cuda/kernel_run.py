@@ -22,6 +22,8 @@ import random
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from tensorkit.base import storage_of
 from tensorkit.cuda.kernel_source import Source, as_single
 from tensorkit.errors import KernelError
@@ -97,13 +99,13 @@ class Memory:
         return self.host[self.at(LOAD, index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.host[self.at(STORE, index)] = value
+        np.copyto(self.host[(*self.at(STORE, index), ...)], value)  # no float into integers
 
     def add(self, index: Any, value: Any) -> Any:
         """Add to an element as one step; gives what was there before."""
         at = self.at(ATOMIC, index)
         before = self.host[at]
-        self.host[at] = before + self.host.dtype.type(value)
+        self.host[at] = before + np.asarray(value).astype(before.dtype, casting="same_kind")
         return before
 
 

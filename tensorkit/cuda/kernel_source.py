@@ -41,7 +41,6 @@ _INSTEAD = {  # what learners write, and what to write instead
     "Slice": ("a thread works on single elements", "for j in range(n):"),
     "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
-    "AnnAssign": ("a kernel has no annotations", "total = 0.0"),
     "Invert": ("`~` of a truth value is another number on a GPU", "not found, or -i - 1"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
 }
@@ -145,8 +144,9 @@ class Source(ast.NodeTransformer):
                     call.args = [ast.Constant(ast.unparse(target))]
                 case ast.Assign() | ast.AugAssign():
                     node.value = _on_gpu("number", node.value)
-                case ast.BinOp():
-                    node.left, node.right = (_on_gpu("number", x) for x in (node.left, node.right))
+                case ast.BinOp(left, op, right):
+                    node.left = _on_gpu("base" if isinstance(op, ast.Pow) else "number", left)
+                    node.right = _on_gpu("number", right)
                 case ast.Compare(left, _, others):
                     node.left, *node.comparators = (_on_gpu("number", x) for x in (left, *others))
                 case ast.BoolOp():
@@ -167,7 +167,7 @@ class Source(ast.NodeTransformer):
         """What stands for this node; KernelError for one of an unknown kind."""
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
-            default = f"`{kind.lower()}` is not understood", "if, or while i < n and found == 0:"
+            default = f"`{kind.lower()}` is not understood", "total = 0.0, if, for or while alone"
             self.refuse(*_INSTEAD.get(kind.removesuffix("Comp"), default))
         match node:
             case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
@@ -219,8 +219,7 @@ class Source(ast.NodeTransformer):
         loop = node.iter
         if not self.calls(loop, range) or loop.keywords:
             self.refuse("a loop goes over a range", "for j in range(n):")
-        ends = [ast.unparse(self.visit(each)) for each in loop.args]
-        loop.args = [_expression(f"numpy.int64({end})") for end in ends]
+        loop.args = [self.visit(each) for each in loop.args]
         return ast.For(self.visit(node.target), loop, [self.visit(each) for each in node.body], [])
 
     # Expressions
@@ -296,6 +295,7 @@ def _on_gpu(name: str, *arguments: Any) -> Any:
 
 _ON_GPU: dict[str, Any] = {"gpu number": _number, "gpu bool": np.bool_, "gpu float": np.float32}
 _ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int, "gpu abs": abs}
+_ON_GPU |= {"gpu base": np.asarray}  # of integers there is no power of -1
 _ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
 
 

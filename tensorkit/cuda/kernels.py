@@ -96,9 +96,8 @@ class Kernel:
             what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
         blocks, threads = (Pair(*pair) for pair in pairs)
-        if (n := threads.x * threads.y) > MOST_THREADS or blocks.y > MOST_ALONG_Y:
-            what = f"A block has at most {MOST_THREADS:,} threads, and y {MOST_ALONG_Y:,} blocks; "
-            what += f"here are {n:,} and {blocks.y:,}."
+        if threads.x * threads.y > MOST_THREADS or blocks.y > MOST_ALONG_Y:
+            what = f"A block has at most {MOST_THREADS:,} threads, and y {MOST_ALONG_Y:,} blocks."
             first = "CUDA error: invalid configuration argument"
             raise AcceleratorError(first, what, repair=f"{self.__name__}[more blocks, 256](...)")
         return lambda *args, **named: self._launch(blocks, threads, args, named, sys._getframe(1))

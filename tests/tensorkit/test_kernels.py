@@ -112,6 +112,19 @@ def test_numbers_are_those_of_the_compiled_text_where_python_has_others(device, 
     assert np.array_equal(out.cpu().numpy(), [np.float32(AS_COMPILED[lines])], equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("out[0] = 2.5", "Cannot cast"),
+        ("cuda.atomic_add(out, 0, 2.5)", "Cannot cast"),
+        ("out[0] = int(2.0 * (n + 1) ** -1)", "negative integer powers"),
+    ],
+)
+def test_numbers_that_do_not_fit_an_integer_are_refused(device, line, words):
+    with pytest.raises(KernelError, match=words):
+        body(line)[1, 1](tk.zeros(1).cuda(), tk.zeros(1, dtype=tk.int32).cuda(), 2)
+
+
 @pytest.mark.parametrize("line", ["out[0] = h * h % 1000", "out[0] = 1.0 if h * h > 0 else 0.0"])
 def test_an_integer_that_a_gpu_would_wrap_around_is_refused(device, line):
     k = body("h = n * 2654435761", line)
@@ -140,7 +153,7 @@ REFUSED = {
     "for j in range(stop=3): out[0] = 1.0": "a loop goes over a range",
     "a = b = 0.0": "one name is assigned at a time",
     "a, b = 0.0, 1.0": "a thread has no tuples",
-    "total: float = 0.0": "no annotations",
+    "total: float = 0.0": "`annassign` is not understood",
     "text = 'a'": "a kernel computes with numbers",
     "total = True + True": "a kernel computes with numbers",
     "y = x": "x is an array",
