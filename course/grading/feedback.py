@@ -130,12 +130,6 @@ def older_than_grades(root: Path, chapter: str) -> list[str]:
     return found
 
 
-def points_on(page: Path) -> str:
-    """The points that a page of feedback shows; empty for a page of an older course."""
-    found = re.search(r'<meta name="points" content="([^"]*)">', page.read_text(encoding="utf-8"))
-    return found[1] if found else ""
-
-
 def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
     """Whose submission it is, when it was handed in, and how late that is."""
     with Gradebook(db_url) as book:

@@ -20,9 +20,8 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course.grading import batch, intake
-from course.grading.export import grades_of
-from course.grading.feedback import older_than_grades, points_on
-from course.grading.gradebook import check_current, opened
+from course.grading.feedback import older_than_grades
+from course.grading.gradebook import check_current
 from course.grading.result import all_stored, autograded_file, stored
 from course.grading.session import remove
 from course.grading.writer import write_page
@@ -173,20 +172,15 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         chapter, root = str(self.coursedir.assignment_id), Path(self.coursedir.root)
         where = root / self.coursedir.feedback_directory
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
-        by_learner = {page.parents[1].name: page for page in pages}
-        learners = set(by_learner)
+        learners = {page.parents[1].name for page in pages}
         results = [each for each in all_stored(root, chapter) if each.learner in learners]
         try:
             check_current(root, matching.source_of(root, chapter), results, self.config)
         except CourseError as problem:
             self.fail(str(problem))
-        with opened(root, self.config) as book:
-            points = {each.learner: f"{each.points:.10g}" for each in grades_of(book, chapter)}
-        older = learners.intersection(older_than_grades(root, chapter))
-        older |= {name for name, page in by_learner.items() if points_on(page) != points.get(name)}
-        if older:
+        if older := sorted(learners.intersection(older_than_grades(root, chapter))):
             self.fail(
-                f"Feedback is older than the grade of {listed(sorted(older), intake.MOST_NAMED)}: "
+                f"Feedback is older than the grade of {listed(older, intake.MOST_NAMED)}: "
                 f"nbgrader generate_feedback {chapter} --force. Nothing was released."
             )
         super().copy_files()

@@ -17,7 +17,6 @@ from course.grading.pool import Job
 from course.grading.result import Result
 from course.notebook import exercise, matching
 from course.notebook.matching import Source
-from course.shared import files
 from course.shared.errors import CourseError
 
 CHECK = "check-pixels"
@@ -280,24 +279,6 @@ def test_no_page_of_feedback_has_points_of_an_older_definition(
     assert BUILD in done.stderr
     assert "Traceback" not in done.stderr
     assert list((school.root / "course" / "exchange").rglob("*.html")) == []
-
-
-def test_a_page_with_other_points_than_the_gradebook_is_not_released(school: School) -> None:
-    # a person had changed the points after the page was made
-    with school.gradebook() as book:
-        book.add_student("ada")
-        book.add_submission(CHAPTER, "ada")
-        book.find_grade(CHECK, CHAPTER, CHAPTER, "ada").manual_score = PIXELS
-        book.db.commit()
-    page = school.root / "course" / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
-    files.write(page, f'<meta name="points" content="{PIXELS - 1:g}">')
-    for name in ("timestamp.txt", "submission_secret.txt"):
-        files.write(page.with_name(name), "text")
-    done = _nbgrader(school, "release_feedback", CHAPTER)
-    assert done.returncode == 1
-    assert f"grade of ada: nbgrader generate_feedback {CHAPTER} --force" in done.stderr
-    files.write(page, f'<meta name="points" content="{PIXELS:g}">')
-    assert _nbgrader(school, "release_feedback", CHAPTER).returncode == 0
 
 
 def test_no_report_has_points_of_an_older_definition(
