@@ -31,7 +31,8 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
 
     Most calls on a GPU come here, also those of formulas given its arrays; ``x += y`` does not.
     """
-    if options or definition.variadic or len(args) != definition.tensors:
+    is_plain = len(args) == definition.tensors and not (options or definition.variadic)
+    if not (is_plain and definition.defaults.keys() >= {*definition.options}):
         values = definition.bind(args, options)
     else:
         values = {**definition.defaults, **dict(zip(definition.inputs, args, strict=True))}

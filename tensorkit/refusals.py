@@ -138,11 +138,12 @@ def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:
             continue
         first, dtype = known.setdefault(category, (name, x.dtype))
         if dtype is not x.dtype:
+            wider = max(dtype, x.dtype, key=lambda each: (each.is_floating_point, each.itemsize))
             both = ("m1", "m2") if definition.name == "mm" else (first, name)  # PyTorch's words
             raise DTypeError(
                 f"expected {' and '.join(both)} to have the same dtype, but got: "
                 f"{dtype.whole_name} != {x.dtype.whole_name}",
-                repair=f"{name}.to(tk.{dtype.name})",
+                repair=f"{name if wider is dtype else first}.to(tk.{wider.name})",
             )
         if x._array.dtype.char not in typecodes:
             dtype = of_numpy(x._array.dtype)

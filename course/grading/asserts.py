@@ -91,6 +91,8 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
     except (KeyboardInterrupt, MachineFault):
         raise
     except BaseException as error:
+        if isinstance(error, OSError) and not words_of(error)[1]:  # not raised by the answer
+            raise MachineFault(f"While the check of {name} ran: {error}") from error
         return _report(name, points, 0.0, _why(error))
     earned = _earned(tree.body[-1] if tree.body else None, last[0], points)
     return _report(name, points, earned, "")
@@ -125,12 +127,15 @@ def _report(name: str, points: float, earned: float, message: str) -> Report:
 
 
 def _run(tree: ast.Module, namespace: dict[str, Any]) -> Any:
-    """Run the statements; the value of the last one, if it is an expression."""
+    """Run the statements; the value of the last one, if it is an expression.
+
+    The asserts count under PYTHONOPTIMIZE too.
+    """
     statements, value = list(tree.body), None
     last = statements.pop() if statements and isinstance(statements[-1], ast.Expr) else None
-    exec(compile(ast.Module(statements, []), "<check>", "exec"), namespace)
+    exec(compile(ast.Module(statements, []), "<check>", "exec", optimize=0), namespace)
     if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), "<check>", "eval"), namespace)
+        value = eval(compile(ast.Expression(last.value), "<check>", "eval", optimize=0), namespace)
     return value
 
 

@@ -51,7 +51,7 @@ def secret_of(root: Path) -> bytes:
         secret = file.read_bytes()
     except OSError as problem:
         raise CourseError(f"{file} cannot be read or written ({problem.strerror}).") from None
-    if len(secret) < 16:
+    if len(secret) < 16 or len({*secret}) < 6:  # a power cut may leave zeros
         raise CourseError(
             f"{file} holds no secret: whoever knows that foresees the numbers of every check. "
             "Restore it from a copy, or remove it: then all are graded again, with other numbers."
@@ -125,7 +125,7 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
 def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     """Users who put a submission here for somebody else, where everybody may write."""
     above = (folder.stat(), folder.parent.stat())
-    if not any(status.st_mode & stat.S_IWOTH for status in above):
+    if not any(each.st_mode & stat.S_IWOTH for each in (*above, (folder / chapter).stat())):
         return []
     found = intake.owners_of(folder / chapter) | {above[0].st_uid}
     known = {os.getuid(), 0, above[1].st_uid}

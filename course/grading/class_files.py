@@ -4,7 +4,8 @@
     course/reports/CHAPTER/learners.csv    points by learner and exercise
 
 Learners have pseudonyms, the same ones each time; git ignores the folder. All of it is read from
-the results that grading left in `course/graded/`.
+the results that grading left in `course/graded/`: points as the checks gave them, without points by
+hand and penalties, which are the gradebook's.
 """
 
 from __future__ import annotations

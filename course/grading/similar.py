@@ -62,15 +62,17 @@ class Pair:
 
 @lru_cache(100_000)  # each answer is looked at twice, and many are the same
 def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shingle]:
-    """The runs of tokens of a program; none for a text that is no program.
+    """The runs of tokens of a program without its magics; none for a text that is no program.
 
     bound: names that count as the program's own, besides those that it binds.
 
     >>> shingles("def f(a, b):\\n  return a + b * 2") == shingles("def f(x, y): return x+y*2  # !")
     True
+    >>> shingles("%%time\\nreturn_value = [1, 2, 3, 4]") == shingles("a = [1, 2, 3, 4]")
+    True
     """
     try:
-        tree = ast.parse(source[:MOST])
+        tree = ast.parse(re.sub(r"(?m)^\s*[%!].*$", "", source[:MOST]))
         _give_one_name(tree, _bound(tree) | bound)
         text = ast.unparse(tree)  # the same text for every layout
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -318,8 +318,14 @@ def _take_own_answers(
 
 
 def is_untouched(answer: Cell, released: Cell) -> bool:
-    """Whether an answer cell is as released, or empty."""
-    return answer["source"].strip() in ("", released["source"].strip())
+    """Whether an answer cell is empty, or as released but for comments."""
+    return _without_comments(answer["source"]) in ("", _without_comments(released["source"]))
+
+
+def _without_comments(source: str) -> str:
+    """The text without lines that are comments, and without spaces at the ends."""
+    lines = [line.rstrip() for line in source.splitlines()]
+    return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
 
 
 def defines(cell: Cell, released: Cell) -> bool:

@@ -78,8 +78,9 @@ class Source(ast.NodeTransformer):
     are ``arrays``, and shared arrays. ``plain`` has the other names, with a line; ``written`` and
     ``added`` the arrays that the kernel changes, and adds to by atomic_add; ``shared`` an array
     like each shared one. ``thread`` is what a thread runs on the simulated device: it is called
-    with the parameters, and gives the line of each barrier, 0 at the end. ``for_cupy`` is a text
-    with the names ``jit``, ``cupy`` and ``numpy`` around it.
+    with the parameters, and gives the line of each barrier, 0 at the end, and None for each round
+    of a loop around a barrier. ``for_cupy`` is a text with the names ``jit``, ``cupy`` and
+    ``numpy`` around it.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -106,6 +107,7 @@ class Source(ast.NodeTransformer):
         tree.args.args = [ast.arg(name) for name in self.parameters]
         self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :]
         self.thread = self._for_simulated(deepcopy(tree))
+        tree.name, tree.args.args = _own(self.name), [ast.arg(_own(x)) for x in self.parameters]
         tree.body = [self.visit(each) for each in self.body]
         for name in self.n_dims.keys() & self.plain.keys():
             self.refuse(f"{name} is an array, not a number", f"{name}[i]", self.plain[name])
@@ -134,14 +136,25 @@ class Source(ast.NodeTransformer):
         first, line = f"Kernel {self.name} cannot be compiled: {what}", line or self.line
         raise KernelError(first, self.at(line), repair=repair, line=line)
 
+    def _count_rounds(self, node: Any) -> None:
+        """Let a loop around a barrier yield None in each round."""
+        is_loop = isinstance(node, ast.For | ast.While)
+        if is_loop and any(self.calls(each, syncthreads) for each in ast.walk(node)):
+            node.body.insert(0, ast.Expr(ast.Yield(ast.Constant(None))))
+
     def _for_simulated(self, tree: Any) -> Any:
         """The function, a generator: a barrier is a yield, a shared array is asked for by name."""
         for node in ast.walk(tree):
+            self._count_rounds(node)
             match node:
                 case ast.Expr(call) if self.calls(call, syncthreads):
                     node.value = ast.Yield(ast.Constant(node.lineno))
                 case ast.Assign([target], ast.Call() as call) if self.calls(call, shared):
                     call.args = [ast.Constant(ast.unparse(target))]
+                case ast.AugAssign(ast.Name(name) as target, op, value):
+                    computed = ast.BinOp(ast.Name(name, ast.Load()), op, value)
+                    vars(node).update(targets=[target], value=_on_gpu("number", computed))
+                    node.__class__ = ast.Assign  # type: ignore[assignment]
                 case ast.Assign() | ast.AugAssign():
                     node.value = _on_gpu("number", node.value)
                 case ast.BinOp(left, op, right):
@@ -213,7 +226,7 @@ class Source(ast.NodeTransformer):
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")
         memory = f"jit.shared_memory(numpy.{array.dtype}, {array.size})"
-        return ast.Assign([target], _expression(memory))
+        return ast.Assign([_expression(_own(name))], _expression(memory))
 
     def visit_For(self, node: Any) -> Any:
         loop = node.iter
@@ -235,7 +248,7 @@ class Source(ast.NodeTransformer):
             self.written.add(name)
         if name in self.shared and len(parts) == 2:
             parts = [f"({parts[0]}) * {self.shared[name].shape[1]} + ({parts[1]})"]
-        return ast.Subscript(node.value, _expression(", ".join(parts)), node.ctx)
+        return ast.Subscript(_expression(_own(name)), _expression(", ".join(parts)), node.ctx)
 
     def visit_Name(self, node: Any) -> Any:
         text, value = ast.unparse(node), self.value(node)
@@ -245,7 +258,7 @@ class Source(ast.NodeTransformer):
             repair = _CALLS.get(value, f"def {self.name}(..., {text.rpartition('.')[2]}):")
             self.refuse(f"{text} is no number and no argument", repair)
         self.plain.setdefault(text, self.line)
-        return node
+        return _expression(_own(text))
 
     visit_Attribute = visit_Name
 
@@ -254,7 +267,7 @@ class Source(ast.NodeTransformer):
         if function is atomic_add and len(args) == 3 and not node.keywords:
             element = self.visit(ast.Subscript(args[0], args[1], ast.Store()))
             self.added.add(ast.unparse(args[0]))
-            args = [args[0], element.slice, self.visit(args[2])]
+            args = [element.value, element.slice, self.visit(args[2])]
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
             return _expression("numpy.int64(jit.grid(1))")
@@ -268,15 +281,18 @@ class Source(ast.NodeTransformer):
 
 
 def as_single(value: Any) -> Any:
-    """A float of Python's as float32; other values as they are."""
-    return np.float32(value) if type(value) is float else value
+    """A float as float32; other values as they are."""
+    return np.float32(value) if isinstance(value, float) else value
 
 
 def _number(value: Any) -> Any:
-    """The value of an expression: a comparison is a truth value, and integers have 64 bits."""
+    """The value of an expression: a comparison is a truth value, and integers have 64 bits.
+
+    NumPy gives float64 for a float32 and an integer of an array; the compiled text float32.
+    """
     if type(value) is int and value.bit_length() > 63:
         raise OverflowError(f"{value} is outside of int64, and a GPU loses its first digits")
-    return np.bool_(value) if type(value) is bool else value
+    return np.bool_(value) if type(value) is bool else as_single(value)
 
 
 def _or_nan(choose: Any) -> Any:
@@ -297,6 +313,11 @@ _ON_GPU: dict[str, Any] = {"gpu number": _number, "gpu bool": np.bool_, "gpu flo
 _ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int, "gpu abs": abs}
 _ON_GPU |= {"gpu base": np.asarray}  # of integers there is no power of -1
 _ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
+
+
+def _own(name: str) -> str:
+    """A name of the kernel's as CuPy gets it: no word of C++, such as double."""
+    return f"{name}_"
 
 
 def _parts(index: Any) -> Any:

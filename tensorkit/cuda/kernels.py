@@ -140,7 +140,7 @@ class Kernel:
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
         exec(compile(text, file, "exec"), names)
-        return jit.rawkernel()(names[source.name])
+        return jit.rawkernel()(names[f"{source.name}_"])
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"

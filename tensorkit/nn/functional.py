@@ -23,12 +23,12 @@ from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.comparison import where
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
-from tensorkit.ops.pointwise import log, sqrt
+from tensorkit.ops.pointwise import log, sqrt, wide
 from tensorkit.ops.pointwise import relu as _relu
 from tensorkit.ops.pointwise import sigmoid as sigmoid
 from tensorkit.ops.pointwise import tanh as tanh
 from tensorkit.ops.reductions import log_softmax as log_softmax
-from tensorkit.ops.reductions import mean, total, wide
+from tensorkit.ops.reductions import mean, total
 from tensorkit.ops.reductions import softmax as softmax
 from tensorkit.ops.views import expand, t, view
 

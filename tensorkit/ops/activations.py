@@ -10,7 +10,7 @@ from tensorkit.base import Tensor
 from tensorkit.dispatch import op
 from tensorkit.errors import NotSupportedError
 from tensorkit.ops.comparison import where
-from tensorkit.ops.pointwise import erf, exp, one_more_than_exp, sigmoid
+from tensorkit.ops.pointwise import erf, exp, one_more_than_exp, sigmoid, wide
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
@@ -29,10 +29,11 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
 @op(elementwise=True, dtypes="floating", kernel_name="GeluKernelImpl")
 def _gelu(xp: Any, input: Any) -> Any:
-    below = xp.asarray(erf.definition.forward(xp, input * input.dtype.type(sqrt(0.5))))
-    below += input.dtype.type(1)
-    below *= input.dtype.type(0.5)
-    return below * input
+    x = wide(xp, input)
+    below = xp.asarray(erf.definition.forward(xp, x * x.dtype.type(sqrt(0.5))))
+    below += x.dtype.type(1)
+    below *= x.dtype.type(0.5)
+    return (below * x).astype(input.dtype, copy=False)
 
 
 def _gelu_slope(x: Any) -> Any:
@@ -49,8 +50,8 @@ def silu(xp: Any, input: Any) -> Any:
     >>> tk.nn.functional.silu(tk.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    below = one_more_than_exp(xp, input)
-    return xp.divide(input, below, below)
+    below = one_more_than_exp(xp, wide(xp, input))
+    return xp.divide(input, below, below).astype(input.dtype, copy=False)
 
 
 def _silu_slope(x: Any, share: Any) -> Any:
@@ -67,10 +68,9 @@ def softplus(xp: Any, input: Any, beta: float = 1, threshold: float = 20) -> Any
     >>> tk.nn.functional.softplus(tk.tensor([-1., 0., 50.]))
     tensor([ 0.3133,  0.6931, 50.0000])
     """
-    scaled = input if beta == 1 else input * beta
-    return xp.where(
-        scaled > threshold, input, xp.log1p(xp.exp(xp.minimum(scaled, threshold))) / beta
-    )
+    scaled = wide(xp, input) if beta == 1 else wide(xp, input) * beta
+    below = xp.log1p(xp.exp(xp.minimum(scaled, threshold))) / beta
+    return xp.where(scaled > threshold, input, below).astype(input.dtype, copy=False)
 
 
 softplus.grad(

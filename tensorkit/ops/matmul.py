@@ -18,7 +18,8 @@ from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors, need_two
 from tensorkit.ops.arithmetic import mul, neg
-from tensorkit.ops.reductions import sum, wide
+from tensorkit.ops.pointwise import wide
+from tensorkit.ops.reductions import sum
 from tensorkit.thread_state import state
 
 Named = tuple[Tensor, str]  # an operand of einsum, and a letter for each of its dimensions

@@ -133,8 +133,13 @@ def sigmoid(xp: Any, input: Any) -> Any:
     >>> tk.sigmoid(tk.tensor([0., 100.]))
     tensor([0.5000, 1.0000])
     """
-    result = one_more_than_exp(xp, input)
-    return xp.divide(input.dtype.type(1), result, result)
+    result = one_more_than_exp(xp, wide(xp, input))
+    return xp.divide(result.dtype.type(1), result, result).astype(input.dtype, copy=False)
+
+
+def wide(xp: Any, x: Any) -> Any:
+    """float16 as float32, in which it is computed; else ``x``."""
+    return x.astype(xp.float32) if x.dtype.char == "e" else x
 
 
 def one_more_than_exp(xp: Any, x: Any) -> Any:

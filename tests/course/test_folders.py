@@ -82,9 +82,10 @@ def test_no_two_modules_have_one_name() -> None:
 
 
 def test_each_exercise_has_a_module_of_its_name() -> None:
-    for id, definition in exercise.load().items():
-        folder = f"course.exercises.ch{definition.chapter}"
-        assert type(definition).__module__ == f"{folder}.{id.replace('-', '_')}"
+    for chapter in exercise.chapters():
+        folder = f"course.exercises.ch{chapter}"
+        for id, definition in exercise.load(chapter).items():
+            assert type(definition).__module__ == f"{folder}.{id.replace('-', '_')}"
 
 
 def _bound(file: Path) -> Iterator[tuple[str, int]]:

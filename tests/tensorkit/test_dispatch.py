@@ -1,5 +1,7 @@
 """How a call finds its kernel: the table, kernels and operations of the user's."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -255,3 +257,20 @@ def test_a_function_that_switches_recording_off_itself_is_told_as_one():
     a = tk.ones(2, requires_grad=True)
     (route,) = tk.explain.dispatch(tk.no_grad()(tk.mul), a, 2).routes
     assert route.layers[0].reason == "made inside no_grad"
+
+
+@pytest.mark.parametrize("name", ["softmax", "cumsum", "unsqueeze", "topk"])
+def test_a_forgotten_option_is_named(name):
+    with pytest.raises(TypeError, match=r"missing a required argument: '(dim|k)'"):
+        getattr(tk.ones(2, 2), name)()
+
+
+def test_the_repair_for_two_dtypes_is_the_wider_one():
+    whole, half, single = tk.ones(2, 2, dtype=tk.int64), tk.ones(2, 2).half(), tk.ones(2, 2)
+    for a, b, repair in (
+        (whole, single, "input.to(tk.float32)"),
+        (half, single, "input.to(tk.float32)"),
+        (single, half, "mat2.to(tk.float32)"),
+    ):
+        with pytest.raises(RuntimeError, match=re.escape(repair)):
+            a @ b

@@ -102,13 +102,15 @@ AS_COMPILED = {
     "y = x[0] > 0 and 3; out[0] = y": 1,
     "y = cuda.blockDim.x > 0; out[0] = y + y": 1,
     "out[0] = (cuda.blockDim.x > 0) + (cuda.blockDim.x > 0)": 1,
+    "y = 16777216.0; y += whole[0] * 1.0; y += whole[0] * 1.0; out[0] = y - 16777216.0": 0,
 }
 
 
 @pytest.mark.parametrize("lines", AS_COMPILED)
 def test_numbers_are_those_of_the_compiled_text_where_python_has_others(device, lines):
-    out = tk.zeros(1, device=device)
-    body(*lines.split("; "))[1, 1](tk.tensor([100.0, math.nan, 0.0], device=device), out, 1.0)
+    out, whole = tk.zeros(1, device=device), tk.ones(1, dtype=tk.int64, device=device)
+    x = tk.tensor([100.0, math.nan, 0.0], device=device)
+    body(*lines.split("; "), parameters="x, out, n, whole")[1, 1](x, out, 1.0, whole)
     assert np.array_equal(out.cpu().numpy(), [np.float32(AS_COMPILED[lines])], equal_nan=True)
 
 
@@ -125,7 +127,9 @@ def test_numbers_that_do_not_fit_an_integer_are_refused(device, line, words):
         body(line)[1, 1](tk.zeros(1).cuda(), tk.zeros(1, dtype=tk.int32).cuda(), 2)
 
 
-@pytest.mark.parametrize("line", ["out[0] = h * h % 1000", "out[0] = 1.0 if h * h > 0 else 0.0"])
+@pytest.mark.parametrize(
+    "line", ["out[0] = h * h % 1000", "out[0] = 1.0 if h * h > 0 else 0.0", "h *= h"]
+)
 def test_an_integer_that_a_gpu_would_wrap_around_is_refused(device, line):
     k = body("h = n * 2654435761", line)
     with pytest.raises(KernelError, match="outside of int64") as raised:
@@ -316,6 +320,10 @@ WRONG = {
         (1, 8),
         "a barrier that not all threads of a block reach",
     ),
+    "in a round for each thread": (
+        [GRID, "for j in range(n):", "    if j == i:", "        cuda.syncthreads()"],
+        (1, 8), "waits in line 6, in round 1 of its loop",
+    ),
     "two barriers": (
         [GRID, "if i < 4:", "    cuda.syncthreads()", "else:", "    cuda.syncthreads()",
          "out[i] = x[i]"],
@@ -453,15 +461,19 @@ def test_cupy_makes_cuda_of_the_kernels_of_the_chapter(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = _compile.transpile(
-            names[source.name], ['extern "C"', "__global__"], "cuda", tuple(kinds), _cuda_types.void
+            names[f"{source.name}_"],
+            ['extern "C"', "__global__"],
+            "cuda",
+            tuple(kinds),
+            _cuda_types.void,
         )
-    assert f"__global__ void {name}(" in made.code
+    assert f"__global__ void {name}_(" in made.code
     assert made.code.count("__shared__") == len(source.shared)
 
 
 def test_a_gpu_is_given_no_names_but_cupys():
     text = body(*SHARED, "s[t] = math.exp(x[t]) + SIZE", "out[cuda.grid(1)] = abs(s[0])").source
-    known = {"jit", "numpy", "cupy", "x", "out", "n", "s", "t", "k"}
+    known = {"jit", "numpy", "cupy", "x_", "out_", "n_", "s_", "t_", "k_"}  # no words of C++
     code = compile(text.for_cupy, "k", "exec").co_consts[0]
     assert {*code.co_names, *code.co_varnames} - known <= {
         *("shared_memory", "float32", "int64", "threadIdx", "grid", "exp", "abs"),

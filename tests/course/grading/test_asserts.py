@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from copy import deepcopy
 from typing import Any
 
@@ -56,6 +59,15 @@ def test_plain_asserts_are_graded_apart(
     cells = told("answer = double = x = f = said = path = None")
     report = asserts.judge(caller, check, "check-double", 2.0, cells)
     assert report.score == earned, str(report)
+
+
+def test_asserts_count_where_python_leaves_them_out() -> None:
+    program = (
+        "import ast; from course.grading import asserts\nasserts._run(ast.parse('assert 0'), {})"
+    )
+    environment = {**os.environ, "PYTHONOPTIMIZE": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    assert b"AssertionError" in done.stderr
 
 
 def told(*sources: str) -> list[dict[str, Any]]:

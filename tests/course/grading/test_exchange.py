@@ -158,5 +158,7 @@ def test_what_somebody_else_put_beside_the_collected_ones_is_left_out(
     sentences = batch.left_out(school.root, CHAPTER)
     why = f"it belongs to {EVE}, and everybody may write there"
     assert sentences == ([f"'{ADA}' is not graded: {why}."] if is_open else [])
+    folder.chmod(0o777)  # into which everybody may write, whatever lies above
+    assert batch.left_out(school.root, CHAPTER) == [f"'{ADA}' is not graded: {why}."]
     give(folder, ADA)
     assert batch.left_out(school.root, CHAPTER) == []

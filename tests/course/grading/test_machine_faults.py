@@ -366,11 +366,12 @@ def test_a_fault_while_an_answer_is_checked_is_no_zero(
     assert str(fault) in result.sentence
 
 
+@pytest.mark.parametrize("fault", [MachineFault("No memory."), OSError(24, "Too many open files")])
 def test_a_fault_while_an_instructors_own_check_runs_is_no_zero(
-    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
-        raise MachineFault("No memory.")
+        raise fault
 
     marks = {"nbgrader": {"solution": True}}
     answer = {"cell_type": "code", "source": "answer = lambda: 1", "metadata": marks}

@@ -33,6 +33,10 @@ def emptied(file: Path) -> None:
     file.write_bytes(b"")
 
 
+def zeros(file: Path) -> None:
+    file.write_bytes(bytes(64))
+
+
 def noise(file: Path) -> None:
     file.write_bytes(b"\xff\xfe" * 500)
 
@@ -67,7 +71,12 @@ def test_the_gradebook_of_another_course_is_named(school: School, half: bytes) -
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [(emptied, "holds no secret.*remove it"), (folder, "cannot be read")]
+    ("change", "words"),
+    [
+        (emptied, "holds no secret.*remove it"),
+        (zeros, "holds no secret.*remove it"),
+        (folder, "cannot be read"),
+    ],
 )
 def test_a_secret_that_is_none_is_refused(
     school: School, half: bytes, change: Callable[[Path], None], words: str

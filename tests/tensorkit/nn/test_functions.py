@@ -180,6 +180,22 @@ def test_dropout_drops_what_pytorch_drops(p):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "softplus", "gelu"])
+def test_float16_is_computed_with_more_digits(name):
+    x = np.array([-12, -11.5, -4, -3, -1, 0, 1, 12, 19, 21, 60000], np.float16)
+    expected = getattr(torch.nn.functional, name)(torch.from_numpy(x))
+    actual = getattr(tk.nn.functional, name)(tk.from_numpy(x))
+    np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [1e-8, 1e-5, 1e-3, 0.5, -0.5])
+@pytest.mark.parametrize("rows", [4095, 4096])
+def test_the_logarithm_of_a_sum_near_1_keeps_its_digits(rows, value):
+    expected = torch.full((rows, 1), value).logsumexp(1)
+    found = tk.full((rows, 1), value).logsumexp(1)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
 def test_layer_norm_of_large_numbers_keeps_its_digits():
     x = tk.randn(8, 500, generator=tk.Generator().manual_seed(0)) + 1000
     exact = tk.nn.functional.layer_norm(x.double(), (500,))
