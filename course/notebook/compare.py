@@ -188,11 +188,11 @@ _SHORT = _Short()
 
 def _tensors(got: Any, expected: tk.Tensor) -> str | None:
     if isinstance(got, np.ndarray):
-        return f"It is a NumPy array; expected is a tensor{_made_by(got, tk.from_numpy)}."
+        return f"It is a NumPy array; expected is a tensor{_made_by(got, tk.from_numpy, expected)}."
     if not isinstance(got, tk.Tensor):
         is_sequence = isinstance(got, list | tuple)
         has_tensors = is_sequence and any(isinstance(entry, tk.Tensor) for entry in got)
-        made = _made_by(got, tk.stack if has_tensors else tk.tensor)
+        made = _made_by(got, tk.stack if has_tensors else tk.tensor, expected)
         return f"It is {kind(got)}; expected is a tensor{made}."
     if tuple(got.shape) != tuple(expected.shape):
         return f"Its shape is {list(got.shape)}; expected is {list(expected.shape)}."
@@ -201,16 +201,18 @@ def _tensors(got: Any, expected: tk.Tensor) -> str | None:
     return _elements(got.detach().cpu().numpy(), expected.detach().cpu().numpy())
 
 
-def _made_by(got: Any, function: Callable[[Any], tk.Tensor]) -> str:
-    """What makes a tensor of this value, if it does."""
+def _made_by(got: Any, function: Callable[[Any], tk.Tensor], expected: tk.Tensor) -> str:
+    """What makes a tensor of this value, if it does and the shape is the expected one."""
     if not isinstance(got, np.ndarray | list | tuple | float) or len(show(got)) >= SHOWN:
         return ""
     entries = got if isinstance(got, list | tuple) else ()
     if any(isinstance(entry, tk.Tensor) and entry.numel() > MOST_PRINTED for entry in entries):
         return ""  # a copy of them may be larger than memory
     try:
-        function(got)
+        fits = tuple(function(got).shape) == tuple(expected.shape)
     except Exception:  # a list of words, say
+        return ""
+    if not fits:
         return ""
     return f": `tk.{function.__name__}(...)` makes one of it"
 

@@ -104,6 +104,7 @@ class Brighter(Exercise):
         "limits first": (
             _limits_first,
             "You clamp first and add then, so the sum can leave the range again. Add first.",
+            "clamp|clip|minimum|maximum|where",
         ),
         "multiplied": (
             lambda pixels, amount: (pixels * (1 + amount / 100)).clamp(0, 255),

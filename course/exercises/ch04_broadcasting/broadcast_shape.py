@@ -67,7 +67,7 @@ def _backwards(a: Ints, b: Ints) -> Ints:
     points=5,
     difficulty=3,
     minutes=10,
-    without=("broadcast_to",),
+    without=("broadcast_to", "zeros", "ones", "empty", "full", "rand", "randn"),
 )
 class BroadcastShape(Exercise):
     """The shape that two shapes agree on
@@ -85,7 +85,8 @@ class BroadcastShape(Exercise):
     ```
 
     The rule that a size of 1 stretches holds beside a size of 0 too: 1 and 0 give 0. `()` is the
-    shape of a 0-d tensor. Your function runs inside tensorkit below.
+    shape of a 0-d tensor. Your function runs inside tensorkit below, and there each sum asks it: so
+    compute with the sizes alone. `tk.zeros` and its like switch themselves off while it runs.
     """
 
     hints = (

@@ -169,8 +169,14 @@ def test_the_code_of_a_mistake_stands_in_the_answer():
 def test_a_repair_of_a_value_is_said_where_it_works():
     expected = tk.tensor([1.0, 2.0])
     assert "`tk.tensor(...)`" in difference([1.0, 2.0], expected)
-    assert "`tk.stack(...)`" in difference([tk.ones(2), tk.ones(2)], expected)
-    for broken in ([[1.0], 2.0], ["a"], [tk.ones(2), tk.ones(3)], [tk.ones(2), 1]):
+    assert "`tk.stack(...)`" in difference([tk.ones(2), tk.ones(2)], tk.ones(2, 2))
+    for broken in (
+        [tk.ones(2), tk.ones(2)],
+        [[1.0], 2.0],
+        ["a"],
+        [tk.ones(2), tk.ones(3)],
+        [tk.ones(2), 1],
+    ):
         assert "makes one" not in difference(broken, expected)
     assert "makes one" not in difference(np.array(["a"]), expected)
 
