@@ -23,12 +23,6 @@ def numeric_by_element(x, h):
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
-def slopes_of_a_cast(values):
-    x = tk.tensor(values).double().requires_grad_()
-    (x**3).sum().backward()
-    return x.grad
-
-
 def slopes_asked_later(values):
     x = tk.tensor(values, dtype=tk.float64)
     x.requires_grad_()
@@ -150,7 +144,6 @@ RIGHT = [
     ("numeric-gradient", numeric_by_rows),
     ("numeric-gradient", numeric_by_element),
     ("lost-gradient", slopes_asked_later),
-    ("lost-gradient", slopes_of_a_cast),
     ("lost-gradient", slopes_by_grad),
     ("lost-gradient", slopes_of_a_result_that_keeps_them),
     ("tanh-gradient", tanh_expanded),
