@@ -56,7 +56,7 @@ format: install-dev  ## put the code in its form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test: check  ## lint, types, doctests, every notebook, the course and its grading: about four minutes
+test: check  ## lint, types, doctests, every notebook, the course and its grading: about five minutes
 	$(PYTEST) --nbval -m "not rest and not browser"
 	@echo "Left out: all values and gradients of tensorkit beside PyTorch's, the long tests, the browser."
 	@echo "They are run by: make test-all; the site's pages by: make site-check"

@@ -8,10 +8,11 @@ The core, in the order to read it: each of these files comes after those of the 
 (the order of all files is in tests/tensorkit/test_package.py). A minute is 25 code lines; all
 together take less than three hours. Of files marked with * read what is named here.
 
-Who has forty minutes reads eight functions, from the call to the gradient: ``add`` in
-ops.arithmetic, ``op`` in dispatch, ``call_layers`` in dispatch_layers, ``add_node`` in
-autograd.node, ``make_view`` and ``bump_version`` in autograd.versions, ``_Run._walk`` in
-autograd.engine, and ``sum_to_shape`` in ops.reductions.
+Who has forty minutes reads eleven functions, from the call to the gradient: ``add`` in
+ops.arithmetic, ``op`` in dispatch, ``call_layers`` and ``find_kernel`` in dispatch_layers,
+``refusals.check``, ``add_node`` and ``Node.value`` in autograd.node, ``make_view`` and
+``bump_version`` in autograd.versions, ``_Run._walk`` in autograd.engine, and ``sum_to_shape`` in
+ops.reductions.
 
     errors, errstate                     the words of errors; NumPy without its warnings      (3)
     thread_state                         what a thread has switched on                        (1)

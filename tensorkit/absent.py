@@ -32,7 +32,6 @@ _FAMILIES = {
     "(x != 0).sum()": "count_nonzero",
     "x = tk.addmm(x, a, b), or tk.bmm and +": "addmm_ baddbmm baddbmm_",
     "tk.linalg.inv": "inverse",
-    "tk.linalg.solve": "det",
     "tk.as_tensor": "asarray",
     "tk.from_numpy(array) and x.cpu().numpy()": "from_dlpack to_dlpack __dlpack__ "
     "__cuda_array_interface__",
@@ -49,7 +48,7 @@ _FAMILIES = {
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
     "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
     "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_",
-    "x = x.square() and so on": "square_ cumsum_",
+    "x = x.square(), x.cumsum(dim)": "square_ cumsum_",
     "x = x.detach()": "detach_",
     "tk.neg": "negative",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
@@ -68,7 +67,7 @@ _FAMILIES = {
 # Left out on purpose: other operations do the same.
 _FAMILIES |= {
     "x.reshape": "unflatten",
-    "tk.exp(x) - 1": "expm1 expm1_",
+    "tk.exp(x.double()) - 1": "expm1 expm1_",
     "tk.log(x) / math.log(2)": "log2 log2_",
     "tk.log(x) / math.log(10)": "log10 log10_",
     "1 / tk.sqrt(x)": "rsqrt rsqrt_",
@@ -84,7 +83,7 @@ _FAMILIES |= {
     "x[index] = values, or index_add and scatter_add": "index_put_",
     "x = x.tril(), x.triu()": "tril_ triu_",
     "tk.cat or tk.stack": "hstack vstack dstack column_stack row_stack",
-    "x.split or x.chunk": "tensor_split hsplit vsplit",
+    "x.split(sizes, dim)": "tensor_split hsplit vsplit",
     "x.flip(0) or x.flip(1)": "flipud fliplr",
     "a[:, None] and b, which broadcast": "meshgrid cartesian_prod",
     "x[1:] - x[:-1]": "diff",
@@ -138,8 +137,8 @@ _PARTS = {
     "p.grad.mul_(min(1.0, most / norm)) for each parameter": "utils",
     ".to(tk.float64) and so on": "float double half",
     "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers",
-    "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_ "
-    "xavier_normal_ xavier_uniform_ calculate_gain",
+    "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_",
+    "tk.nn.init.normal_(w, 0, (2 / sum(w.shape)) ** 0.5)": "xavier_normal_ xavier_uniform_",
     "memory_allocated and memory_reserved": "memory_stats memory_summary "
     "memory_snapshot max_memory_reserved",
     "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
@@ -149,12 +148,12 @@ _PARTS = {
     "tk.manual_seed": "seed seed_all",
     "x.norm()": "norm vector_norm",
     "numpy.linalg on x.numpy()": "svd qr eig eigh eigvals eigvalsh cholesky lstsq slogdet pinv "
-    "matrix_rank matrix_power",
+    "det matrix_rank matrix_power",
     "x / x.norm(dim=1, keepdim=True)": "normalize",
     "(x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))": "cosine_similarity CosineSimilarity",
     "tk.cat with tk.zeros": "pad ZeroPad2d ConstantPad1d",
     "x.clamp(0, 6)": "relu6 ReLU6",
-    "tk.where(x > 0, x, x.exp() - 1)": "elu ELU",
+    "tk.where(x > 0, x, x.clamp(max=0).exp() - 1)": "elu ELU",
     "tk.nn.MSELoss or L1Loss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
     "a call in forward": "register_forward_hook register_forward_pre_hook "
     "register_full_backward_hook",

@@ -1,6 +1,7 @@
 """Views and writes in place: how they are tied to the graph.
 
-A view and its base have one ``Storage``, and so one version, which every write raises.
+A view and its base have one ``Storage``, and so one version, which every write raises. Whether a
+saved tensor is stale is asked in ``node.Node.value``, when a formula wants it.
 
 A view remembers its base (which is no view), its edge, and the version of the storage that the edge
 belongs to (``_edge_version``). When the storage has another version, this memory was written to,

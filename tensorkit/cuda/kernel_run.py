@@ -241,6 +241,8 @@ class Log:
             )
             low, high = sorted((one.place[0], other.place[0]))
             repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
+            if who == "block" and other.kind == LOAD:
+                repair = f"another tensor than {one.memory.name} to write into"
             if who == "thread" and low != high:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
             what = f"races: two {who}s touch {one.text}, and one of them writes"
@@ -252,11 +254,11 @@ class Log:
         name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
         what = f"reaches {access.text}, which is outside of {name}"
         why = f"; {name} has {sizes} elements, and none is counted from the end"
-        self.refuse(what, why, "a guard around the line: if i < n:", access)
+        self.refuse(what, why, "a guard around the line, if i < n:, or another index", access)
 
     def _refuse_unwritten(self, access: Access) -> NoReturn:
         why = ". Shared memory begins with no meaning, in each block anew"
-        repair = f"{access.memory.name}[...] = 0.0 in every thread, then cuda.syncthreads()"
+        repair = f"a line above that fills all of {access.memory.name}, then cuda.syncthreads()"
         self.refuse(f"reads {access.text} before any thread has written it", why, repair, access)
 
     def check_barrier(self, reached: dict[tuple[int, int], int]) -> None:

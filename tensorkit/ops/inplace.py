@@ -114,7 +114,7 @@ def check_output_dtype(result: DType, own: DType) -> None:
         raise DTypeError(
             f"result type {result.word} can't be cast to the desired output type {own.word}",
             f"An in-place operation keeps the dtype {own}, which cannot hold the result.",
-            repair="x = x + y    # a new tensor of the result's dtype",
+            repair="the operation without _, as in x = x / y: a new tensor of the result's dtype",
         )
 
 

@@ -195,18 +195,6 @@ def test_the_chapter_is_worth_twenty_points_a_tenth_of_them_for_predictions():
     )
 
 
-def test_the_points_come_from_the_five_exercises_of_the_core():
-    core = [exercise for exercise in CHAPTER.values() if not exercise.further]
-    assert {exercise.id: exercise.points for exercise in core} == {
-        "what-shape": 1,
-        "checkerboard": 6,
-        "which-dtype": 1,
-        "pixels": 6,
-        "private-copy": 6,
-    }
-    assert {exercise.kind for exercise in core} == {"predict", "write", "repair"}
-
-
 def test_the_text_does_not_print_the_answer_to_private_copy():
     answer = re.compile(r"\.float\(\)\.clone\(\)|dtype=tk\.float32\)\[::2")
     assert answer.search(CHAPTER["private-copy"].solution_source)
