@@ -126,9 +126,8 @@ def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     """Users who put a submission here for somebody else, where everybody may write."""
     above = (folder.stat(), folder.parent.stat())
     modes = [status.st_mode for status in above]
-    with contextlib.suppress(
-        PermissionError
-    ):  # a folder that the grader may not read is named later
+    # one that the grader may not read is named later
+    with contextlib.suppress(PermissionError):
         modes.append((folder / chapter).stat().st_mode)
     if not any(mode & stat.S_IWOTH for mode in modes):
         return []

@@ -90,23 +90,28 @@ class Cluster:
             room = max(1, threads) * (AHEAD + 1) - len(sent)
             done.update([send(job) for job in islice(waiting, max(0, room))])
 
-        killers = list[Job]()
-        try:
+        def found(future: Any) -> Result | None:
+            """The result; None if workers died with the submission."""
+            try:
+                result: Result = future.result()
+            except KilledWorker:
+                return None
+            except Exception as problem:  # a worker cannot start, or the scheduler is gone
+                raise CourseError(f"The cluster does not grade: {problem}") from None
+            return result
+
+        suspects = list[Job]()
+        fill()
+        for future in done:
+            job, result = sent.pop(future.key), found(future)
+            if result is None:
+                suspects.append(job)
+            else:
+                yield result
             fill()
-            for future in done:
-                job = sent.pop(future.key)
-                try:
-                    yield future.result()
-                except KilledWorker:
-                    killers.append(job)
-                fill()
-            for job in killers:
-                try:
-                    yield send(job).result()
-                except KilledWorker:
-                    yield judge.ungraded(source, job.submission, job.seed, pool.WORKER_ENDED)
-        except Exception as problem:  # a worker cannot start, or the scheduler is gone
-            raise CourseError(f"The cluster does not grade: {problem}") from None
+        for job in suspects:
+            ended = judge.ungraded(source, job.submission, job.seed, pool.WORKER_ENDED)
+            yield found(send(job)) or ended
 
 
 def _common(offered: list[list[str]]) -> str:

@@ -72,7 +72,7 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
     True
     """
     try:
-        tree = ast.parse(re.sub(r"(?m)^\s*[%!].*$", "", source[:MOST]))
+        tree = ast.parse(re.sub(r"(?m)^[%!].*$", "", source[:MOST]))
         _give_one_name(tree, _bound(tree) | bound)
         text = ast.unparse(tree)  # the same text for every layout
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -118,7 +118,6 @@ class Application(Rule):
 
     def __init__(self, function: type[Function], ctx: Context, args: Any, result: Any) -> None:
         self.tensors = [n for n, x in enumerate(args) if isinstance(x, TensorBase)]
-        self.devices = {n: args[n].device for n in self.tensors}
         inputs = tuple([f"argument {n}" for n in self.tensors])
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
@@ -166,8 +165,9 @@ class Application(Rule):
                 )
             if not isinstance(x, TensorBase):
                 raise AutogradError(f"expected Variable or None (got {type(x).__name__})")
-            if node.edges[self.tensors.index(number)] is not None:
+            edge = node.edges[self.tensors.index(number)]
+            if edge is not None:
                 prefix = f"Function {self.node} returned an "
-                x = copying.gradient_on(x, self.devices[number], number, prefix)
+                x = copying.gradient_on(x, edge.device, number, prefix)
                 gradients[number] = x if as_tensors else x._array
         return [*gradients.values()]

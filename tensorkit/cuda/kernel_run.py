@@ -275,8 +275,11 @@ class Log:
 
     def explain(self, error: Any) -> NoReturn:
         """The error of a thread, with the line of the kernel and who was there."""
-        one = Access(self.block, self.thread, "was there", (error.__traceback__.tb_next.tb_lineno,))
-        self.refuse(f"stopped: {error}", "", "other numbers; // or int() gives a whole number", one)
+        what, repair = f"stopped: {error}", "other numbers there"
+        if "cannot be interpreted as an integer" in str(error):
+            what, repair = "has an index that is no whole number", "//, not /"
+        line = error.__traceback__.tb_next.tb_lineno
+        self.refuse(what, "", repair, Access(self.block, self.thread, "was there", (line,)))
 
     def refuse(self, what: str, why: str, repair: str, *acts: Access) -> NoReturn:
         """KernelError about what threads do."""

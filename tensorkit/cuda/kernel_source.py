@@ -41,6 +41,7 @@ _INSTEAD = {  # what learners write, and what to write instead
     "Slice": ("a thread works on single elements", "for j in range(n):"),
     "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
+    "AnnAssign": ("a kernel has no annotations", "total = 0.0"),
     "Invert": ("`~` of a truth value is another number on a GPU", "not found, or -i - 1"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
 }
@@ -107,7 +108,10 @@ class Source(ast.NodeTransformer):
         tree.args.args = [ast.arg(name) for name in self.parameters]
         self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :]
         self.thread = self._for_simulated(deepcopy(tree))
-        tree.name, tree.args.args = _own(self.name), [ast.arg(_own(x)) for x in self.parameters]
+        tree.name, tree.args.args = (
+            name_for_cupy(self.name),
+            [ast.arg(name_for_cupy(x)) for x in self.parameters],
+        )
         tree.body = [self.visit(each) for each in self.body]
         for name in self.n_dims.keys() & self.plain.keys():
             self.refuse(f"{name} is an array, not a number", f"{name}[i]", self.plain[name])
@@ -136,25 +140,26 @@ class Source(ast.NodeTransformer):
         first, line = f"Kernel {self.name} cannot be compiled: {what}", line or self.line
         raise KernelError(first, self.at(line), repair=repair, line=line)
 
-    def _count_rounds(self, node: Any) -> None:
-        """Let a loop around a barrier yield None in each round."""
+    def _spell_out(self, node: Any) -> None:
+        """A loop around a barrier yields None in each round; ``x += y`` becomes ``x = x + y``."""
         is_loop = isinstance(node, ast.For | ast.While)
         if is_loop and any(self.calls(each, syncthreads) for each in ast.walk(node)):
             node.body.insert(0, ast.Expr(ast.Yield(ast.Constant(None))))
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            computed = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+            vars(node).update(targets=[node.target], value=computed)
+            node.__class__ = ast.Assign  # type: ignore[assignment]
 
     def _for_simulated(self, tree: Any) -> Any:
         """The function, a generator: a barrier is a yield, a shared array is asked for by name."""
         for node in ast.walk(tree):
-            self._count_rounds(node)
+            self._spell_out(node)
+        for node in ast.walk(tree):
             match node:
                 case ast.Expr(call) if self.calls(call, syncthreads):
                     node.value = ast.Yield(ast.Constant(node.lineno))
                 case ast.Assign([target], ast.Call() as call) if self.calls(call, shared):
                     call.args = [ast.Constant(ast.unparse(target))]
-                case ast.AugAssign(ast.Name(name) as target, op, value):
-                    computed = ast.BinOp(ast.Name(name, ast.Load()), op, value)
-                    vars(node).update(targets=[target], value=_on_gpu("number", computed))
-                    node.__class__ = ast.Assign  # type: ignore[assignment]
                 case ast.Assign() | ast.AugAssign():
                     node.value = _on_gpu("number", node.value)
                 case ast.BinOp(left, op, right):
@@ -180,7 +185,7 @@ class Source(ast.NodeTransformer):
         """What stands for this node; KernelError for one of an unknown kind."""
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
-            default = f"`{kind.lower()}` is not understood", "total = 0.0, if, for or while alone"
+            default = f"`{kind.lower()}` is not understood", "if, or while i < n and found == 0:"
             self.refuse(*_INSTEAD.get(kind.removesuffix("Comp"), default))
         match node:
             case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
@@ -226,7 +231,7 @@ class Source(ast.NodeTransformer):
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")
         memory = f"jit.shared_memory(numpy.{array.dtype}, {array.size})"
-        return ast.Assign([_expression(_own(name))], _expression(memory))
+        return ast.Assign([_expression(name_for_cupy(name))], _expression(memory))
 
     def visit_For(self, node: Any) -> Any:
         loop = node.iter
@@ -248,7 +253,9 @@ class Source(ast.NodeTransformer):
             self.written.add(name)
         if name in self.shared and len(parts) == 2:
             parts = [f"({parts[0]}) * {self.shared[name].shape[1]} + ({parts[1]})"]
-        return ast.Subscript(_expression(_own(name)), _expression(", ".join(parts)), node.ctx)
+        return ast.Subscript(
+            _expression(name_for_cupy(name)), _expression(", ".join(parts)), node.ctx
+        )
 
     def visit_Name(self, node: Any) -> Any:
         text, value = ast.unparse(node), self.value(node)
@@ -258,7 +265,7 @@ class Source(ast.NodeTransformer):
             repair = _CALLS.get(value, f"def {self.name}(..., {text.rpartition('.')[2]}):")
             self.refuse(f"{text} is no number and no argument", repair)
         self.plain.setdefault(text, self.line)
-        return _expression(_own(text))
+        return _expression(name_for_cupy(text))
 
     visit_Attribute = visit_Name
 
@@ -315,8 +322,8 @@ _ON_GPU |= {"gpu base": np.asarray}  # of integers there is no power of -1
 _ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
 
 
-def _own(name: str) -> str:
-    """A name of the kernel's as CuPy gets it: no word of C++, such as double."""
+def name_for_cupy(name: str) -> str:
+    """A kernel's, or a name in it, as CuPy gets it: no word of C++, such as double."""
     return f"{name}_"
 
 

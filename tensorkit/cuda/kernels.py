@@ -17,7 +17,7 @@ from tensorkit import call_stack
 from tensorkit.autograd.versions import bump_version, check_write
 from tensorkit.base import TensorBase
 from tensorkit.cuda.kernel_run import PIECE, Counts, Log, Pair, run
-from tensorkit.cuda.kernel_source import WORDS, Source
+from tensorkit.cuda.kernel_source import WORDS, Source, name_for_cupy
 from tensorkit.devices import as_device, check_same_device
 from tensorkit.errors import AcceleratorError, DTypeError, message
 from tensorkit.errstate import without_warnings
@@ -140,7 +140,7 @@ class Kernel:
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
         exec(compile(text, file, "exec"), names)
-        return jit.rawkernel()(names[f"{source.name}_"])
+        return jit.rawkernel()(names[name_for_cupy(source.name)])
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"

@@ -82,7 +82,8 @@ def _draw(
     for address, touching in sorted(elements.items())[:most]:
         first, *others = sorted(access.thread for access in touching)
         who = f"{first} + {len(others)}" if others else f"{first}"
-        cells.append(f"{touching[0].text}: thread {who}")
+        others_too = f" and {len(others)} more" if others else ""
+        cells.append(f"{touching[0].text}: thread {first}{others_too}")
         x, end = x + GAP * (address > end), address + size
         fill, ink = SERIES[first % len(SERIES)]
         canvas.rect(x, y + 36, CELL, 24, fill, INK, dash="" if is_good else "3 2")
