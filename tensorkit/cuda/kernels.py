@@ -8,6 +8,7 @@ a kernel is the same for both (``kernel_source``).
 import importlib
 import linecache
 import sys
+import warnings
 from functools import cached_property, update_wrapper
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -140,7 +141,8 @@ class Kernel:
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names = {"jit": jit, "numpy": np, "cupy": importlib.import_module("cupy")}
         exec(compile(text, file, "exec"), names)
-        return jit.rawkernel()(names[name_for_cupy(source.name)])
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # "is experimental"
+            return jit.rawkernel()(names[name_for_cupy(source.name)])
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"

@@ -88,7 +88,7 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
         return xp.add.reduce(x, axis, dtype, None, keepdims)
     if dtype.char == "f":
         dims = {dim % x.ndim for dim in (axis if axis.__class__ is tuple else (axis,))}
-        if x.size > _MANY and x.flags.c_contiguous:
+        if x.size > _MANY and x.__class__ is np.ndarray and x.flags.c_contiguous:
             found = _of_matrix(xp, x.reshape(-1, x.shape[-1]), dims, x.ndim - 1)
             if found is not None:
                 kept = [1 if at in dims else n for at, n in enumerate(x.shape)]
@@ -102,7 +102,7 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
 def _of_matrix(xp: Any, x: Any, dims: set[int], last: int) -> Any:
     """Sums of the rows or the columns of a large matrix, or None.
 
-    BLAS and einsum add faster than ``add.reduce``, but one after the other in float32, so they are
+    BLAS and einsum add faster than NumPy's ``add.reduce``, but one after the other in float32, so they are
     given few terms at a time (row "d: sum(0)": 0.5 of PyTorch's time, without 1.6).
     """
     if dims == {last} and x.shape[1] <= 16 * _TERMS:

@@ -23,8 +23,7 @@ _BINARY = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or",
 _OTHER = "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"
 _DTYPES = ["bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 TABLE = committed()
-# Results that lie in memory as the operands do, as those of ufuncs; others lie row by row.
-_AS_OPERANDS_LIE = ("astype", "copy", "round", *_BINARY, *_OTHER)
+_AS_OPERANDS_LIE = ("astype", "copy")  # in memory; other results lie row by row
 _COMPARISONS = np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal
 _ATOMIC = "efdiILQ"  # the dtypes that CuPy adds to at places which repeat
 
@@ -313,8 +312,7 @@ class Cupy(ModuleType):
             if isinstance(result, np.ndarray) and np.may_share_memory(result, each.host):
                 return each._view(result)
         strides = None
-        is_ufunc = isinstance(getattr(np, name, None), np.ufunc)
-        if (is_ufunc or name in _AS_OPERANDS_LIE) and not result.flags.c_contiguous:
+        if name in _AS_OPERANDS_LIE and not result.flags.c_contiguous:
             strides = result.strides
         made = self.ndarray(result.shape, result.dtype, self.allocate(result.nbytes), strides)
         made.host[...] = result

@@ -1,4 +1,6 @@
-"""On a GPU: results, strides and gradients are PyTorch's there. Skipped where either has none.
+"""On a GPU: results and gradients are PyTorch's there. Skipped where either has none.
+
+Strides are not compared: CuPy lays results row by row (docs/cuda.md).
 
 Tried out on the stand-in for CuPy, it compares with PyTorch on the CPU.
 """
@@ -58,7 +60,6 @@ def test_a_program_gives_on_a_gpu_what_pytorch_gives_there(program, dtype):
     if isinstance(expected, type):
         assert issubclass(actual, expected)
         return
-    assert actual[0].stride() == expected[0].stride()
     for own, other in zip([actual[0], *actual[1]], [expected[0], *expected[1]], strict=True):
         assert (own is None) == (other is None)
         if own is not None:

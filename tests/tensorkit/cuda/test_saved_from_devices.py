@@ -16,7 +16,8 @@ def _saved_on(device, value=None):
     return io.BytesIO(file.getvalue())
 
 
-def test_a_file_from_a_device_that_is_not_here_says_how_to_load_it():
+def test_a_file_from_a_device_that_is_not_here_says_how_to_load_it(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with tk.cuda.simulate():
         file = _saved_on("cuda:0")
     with without_cuda():
