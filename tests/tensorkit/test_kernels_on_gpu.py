@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from test_kernels import AS_COMPILED, body
 
 import tensorkit as tk
 from tensorkit import cuda
@@ -158,6 +159,27 @@ def test_statements_do_what_they_do_on_the_simulated_device(name):
         expected = computed(kernel, 1)
     for found, other in zip(computed(kernel, 1), expected, strict=True):
         assert np.allclose(found, other, 1e-5)
+
+
+@pytest.mark.parametrize("lines", AS_COMPILED)
+def test_numbers_are_those_that_are_written_down_for_the_compiled_text(lines):
+    out, whole = tk.zeros(1, device="cuda"), tk.ones(1, dtype=tk.int64, device="cuda")
+    x = tk.tensor([100.0, math.nan, 0.0], device="cuda")
+    body(*lines.split("; "), parameters="x, out, n, whole")[1, 1](x, out, 1.0, whole)
+    assert np.array_equal(out.cpu().numpy(), [np.float32(AS_COMPILED[lines])], equal_nan=True)
+
+
+OF_TWO_TYPES = {  # the types of arguments are known then
+    "a name changes its type": ["total = 0", "for j in range(n):", "    total += x[j]"],
+    "two types of one value": ["out[0, i] = x[i] if i < n else 2 * x[i]"],
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO_TYPES)
+def test_a_value_of_two_types_is_refused_at_the_first_launch(name):
+    kernel = kernel_of(f"<{name}>", OF_TWO_TYPES[name])
+    with pytest.raises(TypeError, match="(?i)type"):
+        computed(kernel, 1)
 
 
 def test_a_network_trains_with_a_kernel_that_is_registered_for_relu():
