@@ -178,7 +178,7 @@ OF_TWO_TYPES = {  # the types of arguments are known then
 @pytest.mark.parametrize("name", OF_TWO_TYPES)
 def test_a_value_of_two_types_is_refused_at_the_first_launch(name):
     kernel = kernel_of(f"<{name}>", OF_TWO_TYPES[name])
-    with pytest.raises(TypeError, match="(?i)type"):
+    with pytest.raises(TypeError, match="ype"):
         computed(kernel, 1)
 
 
