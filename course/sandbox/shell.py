@@ -27,7 +27,7 @@ from course.notebook.limited import limited
 MOST_TEXT, MOST_OUTPUT, MOST_OUTPUTS = 100_000, 4 << 20, 1000
 """Characters of text, and of everything, that one cell may show; outputs of one submission."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\d+-\w+/(?:stage/|home-\w+)")
+_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\w+/(?:stage/|home-\w+)")
 
 
 @dataclass
