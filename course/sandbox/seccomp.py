@@ -101,7 +101,7 @@ def numbers(table: str, machine: int) -> dict[str, int]:
 
 
 def _arguments(own_pid: int) -> dict[str, tuple[dict[int, tuple[int, ...]], int]]:
-    """For each call of `_BY_ARGUMENT`: the values that pass, by their place; the reply to others."""
+    """For each call of `_BY_ARGUMENT`: the values that pass, by place; the reply to others."""
     first, second, third = _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT, _THIRD_ARGUMENT_AT
     return {
         "fcntl": ({second: _FILE_CONTROLS}, _REFUSE),

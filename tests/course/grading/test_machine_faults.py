@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
 import shutil
@@ -23,7 +24,7 @@ from course.grading.batch import Ungraded
 from course.grading.cells import CellRunner
 from course.grading.intake import Submission
 from course.grading.remote import Caller
-from course.grading.result import Result
+from course.grading.result import Result, autograded_file
 from course.grading.session import Died, MachineFault, Session, Warm
 from course.notebook.matching import Source
 from course.sandbox import profiles
@@ -480,3 +481,18 @@ def test_what_the_grader_may_not_read_is_no_zero_and_stops_nobody(
     assert isinstance(bob, Result)
     assert bob.status == "ungraded"
     assert "cannot be read by you (Permission denied)" in bob.sentence
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become another user")
+def test_a_page_that_the_grader_may_not_read_counts_as_not_written() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        result = Result("bob", CHAPTER, autograded=hashlib.sha256(b"").hexdigest())
+        page = autograded_file(Path(name), "bob", CHAPTER)
+        page.parent.mkdir(parents=True)
+        page.touch()
+        assert result.has_page(Path(name))
+        os.seteuid(NOBODY)
+        try:
+            assert not result.has_page(Path(name))
+        finally:
+            os.seteuid(0)
