@@ -101,7 +101,7 @@ def test_a_result_keeps_a_part_of_each_cell_of_a_long_notebook(
 ) -> None:
     # it held 36 MB, which every report of the class read
     notebook = Class(None, source).honest()  # type: ignore[arg-type]
-    long = {"cell_type": "markdown", "metadata": {}, "source": "a\n" * 500_000}
+    long = {"cell_type": "markdown", "metadata": {}, "source": "a" * 1_000_000}
     notebook["cells"][3:3] = [long] * 17
     result = grade(grader, notebook)
     assert result.score == 20
