@@ -53,7 +53,7 @@ class Warm:
     """The warm process of one worker.
 
     number: of the worker; each has a user of its own where the grader is root.
-    Raises CourseError if it does not start.
+    Raises what `start` raises.
     """
 
     def __init__(
@@ -81,7 +81,10 @@ class Warm:
         self.close()
 
     def start(self) -> None:
-        """Start the program and wait until it has imported everything."""
+        """Start the program and wait until it has imported everything.
+
+        Raises MachineFault if somebody ends it meanwhile, CourseError if it cannot start.
+        """
         begun = time.monotonic()
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         if most != resource.RLIM_INFINITY and most < MEMORY:
@@ -134,6 +137,11 @@ class Warm:
                 return
         except OSError:
             pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        if self._process.returncode in (-signal.SIGKILL, -signal.SIGTERM):
+            self.stop()
+            raise MachineFault(f"The process that starts sandboxes was ended {BY_WHOM}")
         said = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
         self.stop()
         why = said.strip().rpartition("\n")[2][-500:] or "it ended, and said nothing"

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -233,6 +234,22 @@ def test_a_warm_process_that_somebody_ended_is_no_zero(
     assert (result.status, result.exercises) == ("ungraded", ())
     assert "ended by somebody" in result.sentence
     assert klass_once.grade(klass_once.honest()).score == 20, "the next one finds a new one"
+
+
+def test_a_warm_process_that_somebody_ends_while_it_starts_is_no_end_of_the_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    send = socket.socket.send
+
+    def end_it(self: socket.socket, content: bytes) -> int:
+        assert warm._process is not None
+        warm._process.kill()
+        return send(self, content)
+
+    monkeypatch.setattr(session.socket.socket, "send", end_it)
+    warm = Warm(profiles.UNSAFE)
+    with pytest.raises(MachineFault, match="was ended by somebody, or by the kernel"), warm:
+        raise AssertionError("it started")
 
 
 def innermost(pid: int) -> int:
