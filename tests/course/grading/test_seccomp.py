@@ -96,6 +96,16 @@ def test_every_number_that_is_listed_reaches_the_kernel(warm: Warm) -> None:
     assert error_of(warm, source) is None
 
 
+def test_every_number_with_an_answer_of_its_own_has_that(warm: Warm) -> None:
+    machine = int(linux.MACHINE == "aarch64")
+    expected = dict.fromkeys(seccomp.numbers(seccomp._PRETENDED, machine).values(), 0)
+    for name, number in seccomp.numbers(seccomp._BY_ARGUMENT, machine).items():
+        expected[number] = errno.ENOTTY if name == "ioctl" else errno.EPERM
+    expected[seccomp._CLONE3[machine]] = errno.ENOSYS
+    source = CALL.format(numbers=sorted(expected), wrong=f"answer != {expected}[number]")
+    assert error_of(warm, source) is None
+
+
 def test_newer_calls_and_those_of_x32_do_not_exist(warm: Warm) -> None:
     numbers = [*range(seccomp._LAST_KNOWN + 1, 600), *range(0x40000000, 0x40000300)]
     source = CALL.format(numbers=numbers, wrong=f"answer != {errno.ENOSYS}")
