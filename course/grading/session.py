@@ -61,7 +61,12 @@ class Warm:
     ) -> None:
         self.profile, self.limits = profile, limits or profiles.Limits()
         _sweep()
-        self.folder, self._lock = _new_folder()
+        # locked as long as this worker runs; another one does not sweep it before it has its name
+        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+        made.chmod(0o755)
+        self._lock = os.open(made, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.folder = made.rename(made.with_name(made.name[1:]))
         self._number = number
         self.waited = 0.0
         """Seconds spent waiting for its processes, and on starting and ending them."""
@@ -214,18 +219,6 @@ class Warm:
 
 
 _PREFIX = "course-grading-"
-
-
-def _new_folder() -> tuple[Path, int]:
-    """A folder for one worker, and its descriptor, which keeps it locked until the worker ends."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        lock = os.open(folder, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.exists():  # nobody swept it before it was locked
-            folder.chmod(0o755)
-            return folder, lock
-        os.close(lock)
 
 
 def _sweep() -> None:

@@ -85,8 +85,8 @@ _ARCHITECTURE = (0xC000003E, 0xC00000B7)
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _REFUSE = _FAIL | errno.EPERM
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER_AT, _ARCHITECTURE_AT = 0, 4
-_FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT, _THIRD_ARGUMENT_AT = 16, 24, 32
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_AT, _SECOND_AT, _THIRD_AT = 0, 4, 16, 24, 32
+"""Where the kernel puts what a call is, and its arguments."""
 
 
 _STEP = struct.Struct("HBBI")
@@ -102,15 +102,14 @@ def numbers(table: str, machine: int) -> dict[str, int]:
 
 def _arguments(own_pid: int) -> dict[str, tuple[dict[int, tuple[int, ...]], int]]:
     """For each call of `_BY_ARGUMENT`: the values that pass, by place; the reply to others."""
-    first, second, third = _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT, _THIRD_ARGUMENT_AT
     return {
-        "fcntl": ({second: _FILE_CONTROLS}, _REFUSE),
-        "ioctl": ({second: _PLAIN_IOCTLS}, _FAIL | errno.ENOTTY),
-        "prctl": ({first: _PROCESS_CONTROLS}, _REFUSE),
+        "fcntl": ({_SECOND_AT: _FILE_CONTROLS}, _REFUSE),
+        "ioctl": ({_SECOND_AT: _PLAIN_IOCTLS}, _FAIL | errno.ENOTTY),
+        "prctl": ({_FIRST_AT: _PROCESS_CONTROLS}, _REFUSE),
         # what its own limits are: the address of new ones, which has two words, is none
-        "prlimit64": ({first: (0,), third: (0,), third + 4: (0,)}, _REFUSE),
+        "prlimit64": ({_FIRST_AT: (0,), _THIRD_AT: (0,), _THIRD_AT + 4: (0,)}, _REFUSE),
         # raise() and abort(): to itself alone
-        "tgkill": ({first: (own_pid,), third: _OTHER_SIGNALS}, _REFUSE),
+        "tgkill": ({_FIRST_AT: (own_pid,), _THIRD_AT: _OTHER_SIGNALS}, _REFUSE),
     }
 
 
@@ -142,7 +141,7 @@ def steps(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
             yield _RETURN, 0, 0, others
         yield _RETURN, 0, 0, _ALLOW
     yield _EQUAL, 0, 3, _CLONE[machine]
-    yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
+    yield _LOAD, 0, 0, _FIRST_AT
     yield _ANY_BIT, 0, 1, _CLONE_THREAD
     yield _RETURN, 0, 0, _ALLOW
     yield _RETURN, 0, 0, _REFUSE

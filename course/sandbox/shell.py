@@ -188,22 +188,20 @@ class Shell(InteractiveShell):
         ran = CellOutcome()
         self.outputs.begin()
         result: list[Any] = []
+        error: BaseException | None = None
         streams = sys.stdout, sys.stderr
         begun = time.monotonic()
         sys.stdout, sys.stderr = (_Stream(name, self.outputs) for name in ("stdout", "stderr"))
         try:
             limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
-        except BaseException as error:
-            ran.error, ran.message = type(error).__name__, without_addresses(message_of(error))
+        except BaseException as problem:
+            error = problem
         finally:
             sys.stdout, sys.stderr = streams
         if result:
-            raised = result[0].error_before_exec or result[0].error_in_exec
-            if raised is not None:
-                ran.error, ran.message = (
-                    type(raised).__name__,
-                    without_addresses(message_of(raised)),
-                )
+            error = result[0].error_before_exec or result[0].error_in_exec or error
+        if error is not None:
+            ran.error, ran.message = type(error).__name__, without_addresses(message_of(error))
         # by the clock: IPython may have caught the exception
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source

@@ -108,12 +108,10 @@ def _ended_by(pid: int, seconds: float) -> int:
     The kernel sends SIGKILL for that time, too. An earlier warm process's child counts as ended by
     none.
     """
-    try:
+    with contextlib.suppress(ChildProcessError):
         _, status, used = os.wait4(pid, 0)
-    except ChildProcessError:
-        return 0
-    has_time = used.ru_utime + used.ru_stime < seconds
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) and has_time else 0
+        return os.WTERMSIG(status) if used.ru_utime + used.ru_stime < seconds else 0
+    return 0
 
 
 def _become_learner(
@@ -136,8 +134,7 @@ def _become_learner(
         if child is not None:
             os.close(3)
             _, status = os.waitpid(child, 0)
-            if os.WIFSIGNALED(status):
-                signal.raise_signal(os.WTERMSIG(status))
+            signal.raise_signal(os.WTERMSIG(status))  # 0, which is none, if it ended by itself
             os._exit(0)
         wire.send(profiles.hello(sandbox), [])
         os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), str(Path.cwd())))
