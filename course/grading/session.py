@@ -218,7 +218,7 @@ class Warm:
         os.close(self._lock)
 
 
-_PREFIX = "course-grading-"
+_PREFIX = "tensorkit-grading-"
 
 
 def _sweep() -> None:

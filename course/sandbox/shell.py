@@ -27,7 +27,7 @@ from course.notebook.limited import limited
 MOST_TEXT, MOST_OUTPUT, MOST_OUTPUTS = 100_000, 4 << 20, 1000
 """Characters of text, and of everything, that one cell may show; outputs of one submission."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\w+/(?:stage/|home-\w+)")
+_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/tensorkit-grading-\w+/(?:stage/|home-\w+)")
 
 
 @dataclass
@@ -102,7 +102,7 @@ class _Stream(io.TextIOBase):
 
 def without_addresses(text: str) -> str:
     """A text without what differs each time: addresses, the worker's own folders."""
-    text = _FOLDER.sub("", text) if "course-grading-" in text else text
+    text = _FOLDER.sub("", text) if "tensorkit-grading-" in text else text
     return _ADDRESS.sub("at 0x...", text)
 
 

@@ -63,7 +63,7 @@ def test_two_graders_remove_what_a_killed_worker_left_at_one_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":
-        tmp_path.joinpath(f"course-grading-{name}").mkdir()
+        tmp_path.joinpath(f"tensorkit-grading-{name}").mkdir()
     monkeypatch.setattr(session.tempfile, "gettempdir", lambda: str(tmp_path))
     remove = session.remove
 
