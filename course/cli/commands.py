@@ -51,9 +51,9 @@ def main() -> None:
             verb.hidden = verb.rich_help_panel == TEACH
         for group in app.registered_groups:
             group.hidden = group.rich_help_panel == TEACH
-    with suppress(CourseError):  # a verb that needs the course says what is missing
-        paths.tell_of_another(paths.course_root())
     try:
+        with suppress(CourseError):  # a verb that needs the course says what is missing
+            paths.tell_of_another(paths.course_root())
         app()
     except CourseError as problem:
         print(f"course: {problem}", file=sys.stderr)
@@ -68,12 +68,13 @@ def main() -> None:
             raise
         where = problem.filename or "The disk"
         again = "Mend that, and use the same command again."
-        print(f"course: {where} cannot be written ({problem.strerror}). {again}", file=sys.stderr)
+        what = f"{where} cannot be read or written by you ({problem.strerror})"
+        print(f"course: {what}. {again}", file=sys.stderr)
         sys.exit(1)
 
 
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
-"""What a machine says of a home or a course that is read-only, and of a disk that is full."""
+"""What a machine says of files that are closed or read-only, and of a disk that is full."""
 
 
 def _not_installed(missing: ImportError) -> str:

@@ -32,6 +32,8 @@ _PASTED = re.compile(r"!\[([^\]\n]{0,200})\]\(attachment:[^)\n]{0,500}\)")
 """A picture that was pasted: it is an attachment of the cell, which intake does not keep."""
 MOST_HTML, MOST_LEFT = 1 << 20, 2000
 """Characters of one text that are cleaned; those that are shown of a text with too many tags."""
+MOST_KEPT = 1 << 20
+"""Characters of all cells of a notebook that a result keeps."""
 
 
 @dataclass
@@ -57,6 +59,14 @@ def cut_code(source: str, quota: Quota) -> str:
         return source
     beginning = source[: max(0, len(source) + quota.code)]
     return f"{beginning}\n# [The rest is not shown: the notebook's code is too long for a page.]"
+
+
+def kept_cells(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A notebook's cells as a result keeps them: where they are too long, a part of each."""
+    if sum(len(cell["source"]) for cell in cells) <= MOST_KEPT:
+        return cells
+    each = MOST_KEPT // len(cells)
+    return [{**cell, "source": cut_code(cell["source"], Quota(code=each))} for cell in cells]
 
 
 def clean_html(text: str, quota: Quota | None = None) -> str:

@@ -251,10 +251,11 @@ def opened(root: Path, config: Config) -> Gradebook:
         raise CourseError(
             f"The gradebook {make_url(url)!r} cannot be opened "
             f"({getattr(problem, 'orig', None) or problem}). Where another program holds it, wait "
-            "for that. Where it is damaged or not nbgrader's, put a copy in its place, or move it "
-            "away and make a new one: nbgrader generate_assignment CHAPTER --force, then course "
-            "grade CHAPTER, for each chapter. Nothing of what was graded is lost; points and "
-            "comments by hand are in the gradebook alone."
+            "for that; where you may not read or write it, ask who may. Where it is damaged or not "
+            "nbgrader's, put a copy in its place, or move it away and make a new one: nbgrader "
+            "generate_assignment CHAPTER --force, then course grade CHAPTER, for each chapter. "
+            "Nothing of what was graded is lost; points and comments by hand are in the gradebook "
+            "alone."
         ) from None
     return book
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from course.grading import asserts
+from course.grading import asserts, clean
 from course.grading.cells import CellRunner
 from course.grading.intake import Submission
 from course.grading.remote import Caller, run_case
@@ -72,7 +72,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
         exercises=graded,
         repaired=(*submission.repaired, *repaired.notes),
         troubles=tuple(runner.troubles),
-        cells=runner.cells,
+        cells=clean.kept_cells(runner.cells),
         timings={"total": time.perf_counter() - begun, "cpu": runner.cpu},
     )
 

@@ -20,14 +20,14 @@ from multiprocessing.connection import Connection, wait
 from course.grading import judge
 from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.session import NO_MEMORY, ended_for_memory
+from course.grading.session import BY_WHOM
 from course.notebook.matching import Source
 from course.sandbox.profiles import Limits
 from course.shared.errors import CourseError
 
 TRIES = 2
 """How often a submission may end its worker, or be ungraded because of the machine."""
-WORKER_ENDED = "The process that was to grade it ended, at every try"
+WORKER_ENDED = f"The process that was to grade it was ended, at every try, {BY_WHOM}"
 PATIENCE = 60.0
 """Seconds that a worker may take beyond the time that a submission has."""
 
@@ -117,8 +117,6 @@ class Worker:
     core: int | None = None
     """The core on which it runs; None for all of them."""
     job: Job | None = None
-    ended_for_memory: int = 0
-    """Processes that the kernel had ended for lack of memory when it was given its job."""
     _connection: Connection | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     _has_begun: bool = False
@@ -135,7 +133,7 @@ class Worker:
 
     def take(self, job: Job) -> None:
         """Give this worker a submission; it is started if need be, and not waited for."""
-        self.job, self.ended_for_memory = job, ended_for_memory()
+        self.job = job
         self._until = time.monotonic() + self.limits.seconds + PATIENCE
         with contextlib.suppress(OSError):  # then `finish` finds that it is gone
             self.start()
@@ -171,10 +169,8 @@ class Worker:
                 raise TimeoutError
             found: Result | CourseError = self._connection.recv()
         except (EOFError, OSError):
-            is_for_memory = ended_for_memory() > self.ended_for_memory
-            sentence = NO_MEMORY if is_for_memory else WORKER_ENDED
             self.close()
-            return judge.ungraded(self.source, job.submission, job.seed, sentence)
+            return judge.ungraded(self.source, job.submission, job.seed, WORKER_ENDED)
         if isinstance(found, CourseError):
             raise found
         self.job = None

@@ -23,7 +23,8 @@
       "repaired": ["..."],         what intake mended, a sentence each
       "troubles": ["..."],         cells that looped or ended the process, a sentence each
       "autograded": "91d0...",     SHA-256 of the notebook that Formgrader and feedback show
-      "cells": [...]               of the notebook as executed; its code is as it was written
+      "cells": [...]               of the notebook as executed; its code is as it was written, and
+                                   a part of each cell where that is more than a megabyte
     }
 
 The same submission gives the same bytes. What differs from run to run, the seconds that each step
@@ -92,8 +93,11 @@ class Result:
 
     def has_page(self, root: Path) -> bool:
         """Whether the autograded notebook that lies there is the one of this result."""
-        page = autograded_file(root, self.learner, self.chapter)
-        return page.is_file() and hashlib.sha256(page.read_bytes()).hexdigest() == self.autograded
+        try:
+            page = autograded_file(root, self.learner, self.chapter).read_bytes()
+        except OSError:  # writing it anew says why
+            return False
+        return hashlib.sha256(page).hexdigest() == self.autograded
 
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""

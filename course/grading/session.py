@@ -7,9 +7,9 @@ for processes. A `Session` is one such process: it is asked, waited for, killed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
-import re
 import resource
 import select
 import shutil
@@ -53,7 +53,7 @@ class Warm:
     """The warm process of one worker.
 
     number: of the worker; each has a user of its own where the grader is root.
-    Raises CourseError if it does not start.
+    Raises what `start` raises.
     """
 
     def __init__(
@@ -61,8 +61,12 @@ class Warm:
     ) -> None:
         self.profile, self.limits = profile, limits or profiles.Limits()
         _sweep()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self.folder.chmod(0o755)
+        # locked as long as this worker runs; another one does not sweep it before it has its name
+        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+        made.chmod(0o755)
+        self._lock = os.open(made, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.folder = made.rename(made.with_name(made.name[1:]))
         self._number = number
         self.waited = 0.0
         """Seconds spent waiting for its processes, and on starting and ending them."""
@@ -82,7 +86,10 @@ class Warm:
         self.close()
 
     def start(self) -> None:
-        """Start the program and wait until it has imported everything."""
+        """Start the program and wait until it has imported everything.
+
+        Raises MachineFault if somebody ends it meanwhile, CourseError if it cannot start.
+        """
         begun = time.monotonic()
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         if most != resource.RLIM_INFINITY and most < MEMORY:
@@ -135,6 +142,11 @@ class Warm:
                 return
         except OSError:
             pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        if self._process.returncode in (-signal.SIGKILL, -signal.SIGTERM):
+            self.stop()
+            raise MachineFault(f"The process that starts sandboxes was ended {BY_WHOM}")
         said = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
         self.stop()
         why = said.strip().rpartition("\n")[2][-500:] or "it ended, and said nothing"
@@ -182,6 +194,15 @@ class Warm:
         """Whether somebody ended it."""
         return self._process is None or self._process.poll() is not None
 
+    def ended_by(self, pid: int) -> int:
+        """The signal that ended a process of its own; 0 if none did, or nobody knows any more."""
+        try:
+            self._control.send(b"%d" % pid)
+            return int(self._control.recv(100))
+        except (OSError, ValueError):
+            self.stop()
+            return 0
+
     def stop(self) -> None:
         """End the warm process; it is started again when needed."""
         if self._process is not None:
@@ -194,20 +215,26 @@ class Warm:
         """End the warm process and remove its folder."""
         self.stop()
         remove(self.folder)
+        os.close(self._lock)
 
 
-_PREFIX = "course-grading-"
+_PREFIX = "tensorkit-grading-"
 
 
 def _sweep() -> None:
-    """Remove the folders of killed workers. Another grader may do so at the same moment."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if not pid.isdigit() or Path("/proc", pid).exists():
-            continue
-        with contextlib.suppress(FileNotFoundError):
-            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
-                remove(folder)
+    """Remove the folders of killed workers. Another grader may do so at the same moment.
+
+    It may be one in another container, which sees other processes and the same folders.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # it is removed, or another user's
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(lock).st_uid == os.getuid():
+                    remove(folder)
+            finally:
+                os.close(lock)
 
 
 def remove(folder: Path) -> None:
@@ -238,7 +265,6 @@ class Session:
         has_no_size = warm.profile != profiles.NAMESPACES
         self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
         self._asked = int.from_bytes(os.urandom(6), "big")
-        self._ended_for_memory = ended_for_memory()
 
     def greet(self) -> None:
         """Receive the process's `hello`, before anything of the learner's runs.
@@ -295,15 +321,16 @@ class Session:
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
-        except (Closed, WireError):
-            is_gone = self.warm.is_gone
-            self.end()
-            if is_gone and self.warm.profile != profiles.UNSAFE:  # there learners can end it
+        except (Closed, WireError) as problem:
+            ended_by = self.end(GRACE if isinstance(problem, Closed) else 0.0)
+            if (
+                self.warm.is_gone and self.warm.profile != profiles.UNSAFE
+            ):  # there learners can end it
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None
-            if ended_for_memory() > self._ended_for_memory:
-                raise MachineFault(NO_MEMORY) from None
+            if ended_by in (signal.SIGKILL, signal.SIGTERM):  # which the filter refuses a learner
+                raise MachineFault(f"The process of a submission was ended {BY_WHOM}") from None
             raise Died(ENDED) from None
 
     @property
@@ -316,36 +343,35 @@ class Session:
         if _size(self.home) + _size_without_names(self.pid) > self.warm.limits.written:
             raise TimeoutError
 
-    def end(self) -> None:
-        """Kill the process and remove what it wrote."""
+    def end(self, seconds: float = 0.0) -> int:
+        """Kill the process and remove what it wrote.
+
+        Gives the signal that had ended it before, or within so many seconds; 0 if none had.
+        """
         if self._wire is None:
-            return
+            return 0
         begun = time.monotonic()
         self.warm.waited += self._wire.waited
         os.close(self._wire.descriptor)
         self._wire = None
-        with contextlib.suppress(OSError):  # the process is gone
-            signal.pidfd_send_signal(self._process, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._process, select.POLLIN)
+        had_ended = poll.poll(seconds * 1000)
+        with contextlib.suppress(OSError):  # the process is gone
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
         poll.poll(START_SECONDS * 1000)
+        ended_by = self.warm.ended_by(self.pid)
         os.close(self._process)
         remove(self.home)
         self.warm.waited += time.monotonic() - begun  # removing the folder waits for the disk
+        return ended_by if had_ended else 0
 
 
 ENDED = "It ended its own process, or crashed (as a recursion without end does)."
-NO_MEMORY = (
-    "The kernel ended a process because this machine has no memory left. Give fewer `--workers`, "
-    "or end other programs"
+BY_WHOM = (
+    "by somebody, or by the kernel because this machine has no memory left. Give fewer "
+    "`--workers`, or end other programs"
 )
-
-
-def ended_for_memory() -> int:
-    """How many processes the kernel has ended for lack of memory, a container's own included."""
-    file = Path("/proc/vmstat")  # only Linux has this file
-    found = re.search(r"^oom_kill (\d+)", file.read_text() if file.exists() else "", re.MULTILINE)
-    return int(found[1]) if found else 0
 
 
 def _size(folder: Path) -> int:

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from course.grading import judge, writer
 from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.session import MEMORY, Warm
+from course.grading.session import MEMORY, MachineFault, Warm
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
 
@@ -44,7 +44,7 @@ def main() -> None:
                 result = _graded(warm, source, submission, seed)
                 page = writer.autograded(result, source)
                 connection.send(replace(result, page=page))
-    except EOFError:
+    except (EOFError, MachineFault):  # the batch is done, or finds that this worker has ended
         pass
     except (CourseError, OSError) as problem:  # a full disk, no open files left
         with contextlib.suppress(OSError):

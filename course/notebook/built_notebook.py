@@ -24,7 +24,10 @@ def read(file: Path, chapter: str) -> dict[str, Any]:
         if not all(isinstance(part, kind) for part, kind in parts):
             raise ValueError
         return notebook
-    except OSError:
-        raise CourseError(f"The chapter {chapter} is not built: course build {chapter}.") from None
+    except OSError as problem:
+        raise CourseError(
+            f"The chapter {chapter} is not built, or you may not read it ({file}: "
+            f"{problem.strerror}): course build {chapter}."
+        ) from None
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise CourseError(f"{file} is damaged: course build {chapter}.") from None

@@ -65,13 +65,17 @@ removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 
 """Calls that return success and do nothing, for programs that save a file and set its mode."""
 
 _BY_ARGUMENT = "fcntl 72 25, ioctl 16 29, prctl 157 167, prlimit64 302 261, tgkill 234 131"
-"""Calls that are allowed with some values of one argument: see `_arguments`."""
+"""Calls that are allowed with some values of their arguments: see `_arguments`."""
 _FILE_CONTROLS = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)
 """Of fcntl: copies of a descriptor, its flags, locks, the size of a pipe; no signals, no leases."""
 _PLAIN_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """What Python asks of a file: is it a terminal, how wide, how much to read, blocking, inherited."""
 _PROCESS_CONTROLS = (3, 15, 16, 21, 39, 0x53564D41)
 """Of prctl: names of threads and of memory, and what can be read of the process's own limits."""
+
+_OTHER_SIGNALS = tuple(number for number in range(65) if number not in (9, 15))
+"""All but SIGKILL and SIGTERM. Who ends by one of these was ended by somebody else: a process can
+neither send them, nor lower the limit of its processor time, for which the kernel sends one."""
 
 _LAST_KNOWN = 466
 _CLONE, _CLONE3 = (56, 220), (435, 435)
@@ -81,7 +85,8 @@ _ARCHITECTURE = (0xC000003E, 0xC00000B7)
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _REFUSE = _FAIL | errno.EPERM
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_AT, _SECOND_AT, _THIRD_AT = 0, 4, 16, 24, 32
+"""Where the kernel puts what a call is, and its arguments."""
 
 
 _STEP = struct.Struct("HBBI")
@@ -95,14 +100,16 @@ def numbers(table: str, machine: int) -> dict[str, int]:
     return {name: number for name, number in found.items() if number >= 0}
 
 
-def _arguments(own_pid: int) -> dict[str, tuple[int, tuple[int, ...], int]]:
-    """For each call of `_BY_ARGUMENT`: the argument, the values that pass, the reply to others."""
+def _arguments(own_pid: int) -> dict[str, tuple[dict[int, tuple[int, ...]], int]]:
+    """For each call of `_BY_ARGUMENT`: the values that pass, by place; the reply to others."""
     return {
-        "fcntl": (_SECOND_ARGUMENT_AT, _FILE_CONTROLS, _REFUSE),
-        "ioctl": (_SECOND_ARGUMENT_AT, _PLAIN_IOCTLS, _FAIL | errno.ENOTTY),
-        "prctl": (_FIRST_ARGUMENT_AT, _PROCESS_CONTROLS, _REFUSE),
-        "prlimit64": (_FIRST_ARGUMENT_AT, (0,), _REFUSE),  # limits of its own
-        "tgkill": (_FIRST_ARGUMENT_AT, (own_pid,), _REFUSE),  # raise() and abort(): to itself alone
+        "fcntl": ({_SECOND_AT: _FILE_CONTROLS}, _REFUSE),
+        "ioctl": ({_SECOND_AT: _PLAIN_IOCTLS}, _FAIL | errno.ENOTTY),
+        "prctl": ({_FIRST_AT: _PROCESS_CONTROLS}, _REFUSE),
+        # what its own limits are: the address of new ones, which has two words, is none
+        "prlimit64": ({_FIRST_AT: (0,), _THIRD_AT: (0,), _THIRD_AT + 4: (0,)}, _REFUSE),
+        # raise() and abort(): to itself alone
+        "tgkill": ({_FIRST_AT: (own_pid,), _THIRD_AT: _OTHER_SIGNALS}, _REFUSE),
     }
 
 
@@ -125,15 +132,16 @@ def steps(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
         yield _RETURN, 0, 0, _FAIL | 0
     arguments = _arguments(own_pid)
     for name, number in numbers(_BY_ARGUMENT, machine).items():
-        argument, values, others = arguments[name]
-        yield _EQUAL, 0, 2 * len(values) + 2, number
-        yield _LOAD, 0, 0, argument
-        for value in values:
-            yield _EQUAL, 0, 1, value
-            yield _RETURN, 0, 0, _ALLOW
-        yield _RETURN, 0, 0, others
+        wanted, others = arguments[name]
+        yield _EQUAL, 0, sum(len(values) + 2 for values in wanted.values()) + 1, number
+        for place, values in wanted.items():
+            yield _LOAD, 0, 0, place
+            for position, value in enumerate(values):
+                yield _EQUAL, len(values) - position, 0, value
+            yield _RETURN, 0, 0, others
+        yield _RETURN, 0, 0, _ALLOW
     yield _EQUAL, 0, 3, _CLONE[machine]
-    yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
+    yield _LOAD, 0, 0, _FIRST_AT
     yield _ANY_BIT, 0, 1, _CLONE_THREAD
     yield _RETURN, 0, 0, _ALLOW
     yield _RETURN, 0, 0, _REFUSE

@@ -27,7 +27,7 @@ from course.notebook.limited import limited
 MOST_TEXT, MOST_OUTPUT, MOST_OUTPUTS = 100_000, 4 << 20, 1000
 """Characters of text, and of everything, that one cell may show; outputs of one submission."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/course-grading-\d+-\w+/(?:stage/|home-\w+)")
+_FOLDER = re.compile(r"[^\s'\"<>]{0,200}/tensorkit-grading-\w+/(?:stage/|home-\w+)")
 
 
 @dataclass
@@ -102,7 +102,7 @@ class _Stream(io.TextIOBase):
 
 def without_addresses(text: str) -> str:
     """A text without what differs each time: addresses, the worker's own folders."""
-    text = _FOLDER.sub("", text) if "course-grading-" in text else text
+    text = _FOLDER.sub("", text) if "tensorkit-grading-" in text else text
     return _ADDRESS.sub("at 0x...", text)
 
 
@@ -188,22 +188,20 @@ class Shell(InteractiveShell):
         ran = CellOutcome()
         self.outputs.begin()
         result: list[Any] = []
+        error: BaseException | None = None
         streams = sys.stdout, sys.stderr
         begun = time.monotonic()
         sys.stdout, sys.stderr = (_Stream(name, self.outputs) for name in ("stdout", "stderr"))
         try:
             limited(lambda: result.append(self.run_cell(source, store_history=True)), seconds)
-        except BaseException as error:
-            ran.error, ran.message = type(error).__name__, without_addresses(message_of(error))
+        except BaseException as problem:
+            error = problem
         finally:
             sys.stdout, sys.stderr = streams
         if result:
-            raised = result[0].error_before_exec or result[0].error_in_exec
-            if raised is not None:
-                ran.error, ran.message = (
-                    type(raised).__name__,
-                    without_addresses(message_of(raised)),
-                )
+            error = result[0].error_before_exec or result[0].error_in_exec or error
+        if error is not None:
+            ran.error, ran.message = type(error).__name__, without_addresses(message_of(error))
         # by the clock: IPython may have caught the exception
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source

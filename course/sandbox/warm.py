@@ -3,8 +3,10 @@
 Started by `session`, with an empty environment. It reads its `Sandbox` from standard input,
 prepares it, imports, and answers `ready`. From then on, by its control socket (descriptor 0):
 
-    in   fork HOME   with one descriptor, the learner's end of a new wire
-    out  PID         the process that was made (its parent, where it has a pid namespace of its own)
+    in   HOME     with one descriptor, the learner's end of a new wire
+    out  PID      the process that was made (its parent, where it has a pid namespace of its own)
+    in   PID      of one that has ended
+    out  SIGNAL   that ended it; see `_ended_by`
 
 It has no threads, and random states are the same in every process it forks.
 """
@@ -90,14 +92,26 @@ def _serve(control: socket.socket, sandbox: profiles.Sandbox, shell: Shell) -> N
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
         if not message:
             os._exit(0)
-        with contextlib.suppress(ChildProcessError):  # those that have ended
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+        if not descriptors:
+            control.send(b"%d" % _ended_by(int(message), sandbox.limits.seconds))
+            continue
         child = os.fork()
         if child == 0:
             _become_learner(control, sandbox, shell, descriptors[0], message.decode())
         os.close(descriptors[0])
         control.send(b"%d" % child)
+
+
+def _ended_by(pid: int, seconds: float) -> int:
+    """The signal that ended a process; 0 if none did, or if its processor time was up.
+
+    The kernel sends SIGKILL for that time, too. An earlier warm process's child counts as ended by
+    none.
+    """
+    with contextlib.suppress(ChildProcessError):
+        _, status, used = os.wait4(pid, 0)
+        return os.WTERMSIG(status) if used.ru_utime + used.ru_stime < seconds else 0
+    return 0
 
 
 def _become_learner(
@@ -119,7 +133,8 @@ def _become_learner(
         child = profiles.enter(sandbox, home)
         if child is not None:
             os.close(3)
-            os.waitpid(child, 0)
+            _, status = os.waitpid(child, 0)
+            signal.raise_signal(os.WTERMSIG(status))  # 0, which is none, if it ended by itself
             os._exit(0)
         wire.send(profiles.hello(sandbox), [])
         os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), str(Path.cwd())))

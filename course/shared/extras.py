@@ -17,24 +17,29 @@ def needed(package: str, extra: str, purpose: str) -> Any:
 
     purpose: the subject of the sentence, such as "Grading".
 
-    Raises CourseError with the command that installs it.
+    Raises CourseError with the command that installs it, also where it may not be read.
 
     >>> needed("json", "lab", "Reading a notebook").loads("[1]")
     [1]
     """
     try:
-        return importlib.import_module(package)
+        module: Any = importlib.import_module(package)
     except ImportError:
-        raise CourseError(missing(package, extra, purpose)) from None
+        module = None
+    # Python takes a folder that it may not read for a package without anything in it
+    if module is None or module.__file__ is None:
+        raise CourseError(missing(package, extra, purpose))
+    return module
 
 
 def missing(package: str, extra: str, purpose: str) -> str:
     """The sentence about a package that is not installed.
 
     >>> missing("nh3", "teach", "Grading")
-    "Grading needs nh3: make teach in a checkout, pip install 'tensorkit-course[teach]' elsewhere."
+    "Grading needs nh3, readable for you: make teach in a checkout, pip install
+    'tensorkit-course[teach]' elsewhere."
     """
     return (
-        f"{purpose} needs {package}: make {extra} in a checkout, "
+        f"{purpose} needs {package}, readable for you: make {extra} in a checkout, "
         f"pip install 'tensorkit-course[{extra}]' elsewhere."
     )

@@ -8,7 +8,9 @@
    the notebook gives for the same answer and seed.
 3. The first 200 once more, by a grader that is killed with -9 at 20 random moments and started
    again: the same results, byte for byte, and the same gradebook.
-4. Stock nbgrader, whose kernel runs the check in the notebook, gives the same points.
+4. The same, while 20 times a process below the grader is killed with -9: a worker, a warm process,
+   one that runs a learner's code.
+5. Stock nbgrader, whose kernel runs the check in the notebook, gives the same points.
 
 A part that does not hold raises AssertionError.
 """
@@ -21,6 +23,7 @@ import os
 import platform
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +39,7 @@ from traitlets.config import Config
 
 import tensorkit as tk
 from course.grading import batch
-from course.grading.result import Result, result_file, stored
+from course.grading.result import Result, autograded_file, result_file, stored
 from course.notebook import exercise
 from course.notebook.check import judge as check_here
 
@@ -119,9 +122,7 @@ def beside_the_notebook(root: Path, names: Iterable[str]) -> str:
 
 def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
     """Part 3."""
-    command = [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "2"]
-    environment = {**os.environ, "COURSE_ROOT": str(root)}
-    quiet = {"env": environment, "stdout": subprocess.DEVNULL}
+    command, quiet = _grading(root)
     draw = random.Random(20)
     graded = root / "course" / "graded"
     reached = []
@@ -139,12 +140,7 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
         started.wait()
         reached.append(len(list(graded.glob(f"*/{CHAPTER}.json"))))
         print(f"killed after {reached[-1]} submissions", file=sys.stderr)
-    assert subprocess.run(command, **quiet, check=False).returncode == 0  # type: ignore[call-overload]
-    wanted = {name: entry for name, entry in book(undisturbed).items() if name in names}
-    assert book(root) == wanted, "another gradebook"
-    for name in names:
-        one, other = (result_file(each, name, CHAPTER).read_bytes() for each in (root, undisturbed))
-        assert one == other, name
+    _finish(root, undisturbed, names)
     return (
         f"{len(names)} submissions, killed with -9 at {kills} moments (after "
         f"{', '.join(map(str, reached))} submissions), ends in the same gradebook and the same "
@@ -152,8 +148,57 @@ def killed(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
     )
 
 
-def beside_stock(root: Path, config: Config, undisturbed: Path) -> str:
+def killed_below(root: Path, undisturbed: Path, names: list[str], kills: int) -> str:
     """Part 4."""
+    command, quiet = _grading(root)
+    draw = random.Random(21)
+    ended = []
+    while len(ended) < kills:
+        with subprocess.Popen(command, **quiet, stderr=subprocess.PIPE, text=True) as started:  # type: ignore[call-overload]
+            while len(ended) < kills and started.poll() is None:
+                time.sleep(draw.uniform(0.1, 1.0))
+                below = _below(started.pid)
+                if below:
+                    with contextlib.suppress(ProcessLookupError):  # it has just ended
+                        os.kill(victim := draw.choice(below), signal.SIGKILL)
+                        ended.append(victim)
+            _, said = started.communicate()
+        assert started.returncode == 0 or "Ungraded because of this machine" in said, said
+    _finish(root, undisturbed, names)
+    return (
+        f"{len(names)} submissions, while a process below the grader is killed {kills} times: the "
+        "same again."
+    )
+
+
+def _grading(root: Path) -> tuple[list[str], dict[str, Any]]:
+    """The command that grades a course with two workers, and options to run it with."""
+    command = [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "2"]
+    environment = {**os.environ, "COURSE_ROOT": str(root)}
+    return command, {"env": environment, "stdout": subprocess.DEVNULL}
+
+
+def _finish(root: Path, undisturbed: Path, names: list[str]) -> None:
+    """Grade what is left of a course; all results must be those of the other course."""
+    command, quiet = _grading(root)
+    assert subprocess.run(command, **quiet, check=False).returncode == 0
+    wanted = {name: entry for name, entry in book(undisturbed).items() if name in names}
+    assert book(root) == wanted, "another gradebook"
+    for name in names:
+        for file in (result_file, autograded_file):
+            one, other = (file(each, name, CHAPTER).read_bytes() for each in (root, undisturbed))
+            assert one == other, name
+
+
+def _below(pid: int) -> list[int]:
+    """The processes that a process has started, and those that these have started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    own = [int(child) for child in children.read_text().split()] if children.exists() else []
+    return [*own, *(further for child in own for further in _below(child))]
+
+
+def beside_stock(root: Path, config: Config, undisturbed: Path) -> str:
+    """Part 5."""
     grading.stock(root, config)
     found, expected = book(root), book(undisturbed)
     points = {name: (entry[0], expected[name][0]) for name, entry in found.items()}
@@ -178,12 +223,14 @@ def main() -> None:
         batch.secret_of(whole)
         learners = sorted(folder.name for folder in (whole / "course" / "submitted").iterdir())
         again, _ = grading.copied(whole, learners[: given.seeds])
+        third, _ = grading.copied(whole, learners[: given.seeds])
         few, its_config = grading.copied(whole, learners[: given.stock])
         said = []
         for part in (
             lambda: all_at_once(whole, config, given.count),
             lambda: beside_the_notebook(whole, learners[: given.seeds]),
             lambda: killed(again, whole, learners[: given.seeds], given.kills),
+            lambda: killed_below(third, whole, learners[: given.seeds], given.kills),
             lambda: beside_stock(few, its_config, whole),
         ):
             said.append(part())

@@ -104,17 +104,18 @@ def test_a_bundles_help_lists_the_verbs_that_a_bundle_has(environment: Mapping[s
     assert commands.TEACH not in listed
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("where", ["course.cli.commands.app", "course.shared.paths.course_root"])
+def test_a_folder_that_cannot_be_used_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:
     def fails(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "/home/ada/.local")
 
-    monkeypatch.setattr(commands, "app", fails)
+    monkeypatch.setattr(where, fails)
     with pytest.raises(SystemExit, match="1"):
         commands.main()
-    said = capsys.readouterr().err
-    assert said.startswith("course: /home/ada/.local cannot be written (Permission denied). Mend")
+    sentence = "course: /home/ada/.local cannot be read or written by you (Permission denied). Mend"
+    assert capsys.readouterr().err.startswith(sentence)
 
 
 def test_help_starts_no_heavy_module(environment: Mapping[str, str]) -> None:

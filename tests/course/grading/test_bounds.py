@@ -20,6 +20,7 @@ from course.grading.feedback import Formulas
 from course.grading.intake import Submission
 from course.grading.pool import Job, Worker
 from course.grading.result import Result
+from course.notebook import exercise
 from course.notebook.matching import Refused, Source
 from course.sandbox import profiles, wire
 
@@ -93,6 +94,21 @@ def test_what_the_learners_side_sends_is_cut_by_who_receives_it(
     klass = Class(None, source)  # type: ignore[arg-type]
     assert grade(grader, put_first(klass.honest(), FORGED[name])).status == "graded"
     assert grade(grader, klass.honest()).score == 20, "the next one is as before"
+
+
+def test_a_result_keeps_a_part_of_each_cell_of_a_long_notebook(
+    grader: Worker, source: Source
+) -> None:
+    # it held 36 MB, which every report of the class read
+    notebook = Class(None, source).honest()  # type: ignore[arg-type]
+    long = {"cell_type": "markdown", "metadata": {}, "source": "a" * 1_000_000}
+    notebook["cells"][3:3] = [long] * 17
+    result = grade(grader, notebook)
+    assert result.score == 20
+    assert len(result.to_json()) < 2 << 20
+    assert "[The rest is not shown" in result.cells[3]["source"]
+    solution = exercise.load()["pixels"].solution_source
+    assert cell_of({"cells": result.cells}, "pixels")["source"] == solution
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(900, marks=pytest.mark.rest)])

@@ -124,7 +124,7 @@ def test_the_same_each_time_are_chance_and_the_names_of_folders(klass: Class) ->
     first, second = (klass.grade(notebook).to_json() for _ in range(2))
     assert first == second
     assert "ShapeError" in first
-    assert "course-grading-" not in first
+    assert "tensorkit-grading-" not in first
 
 
 @pytest.mark.rest

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import os
 import resource
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +25,11 @@ from course.grading.batch import Ungraded
 from course.grading.cells import CellRunner
 from course.grading.intake import Submission
 from course.grading.remote import Caller
-from course.grading.result import Result
+from course.grading.result import Result, autograded_file
 from course.grading.session import Died, MachineFault, Session, Warm
 from course.notebook.matching import Source
 from course.sandbox import profiles
+from course.sandbox import warm as warm_program
 from course.shared.errors import CourseError
 
 NOBODY = 65534
@@ -59,10 +62,8 @@ def _course(
 def test_two_graders_remove_what_a_killed_worker_left_at_one_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with subprocess.Popen(["true"]) as ended:
-        pass
     for name in "ab":
-        tmp_path.joinpath(f"course-grading-{ended.pid}-{name}").mkdir()
+        tmp_path.joinpath(f"tensorkit-grading-{name}").mkdir()
     monkeypatch.setattr(session.tempfile, "gettempdir", lambda: str(tmp_path))
     remove = session.remove
 
@@ -73,6 +74,29 @@ def test_two_graders_remove_what_a_killed_worker_left_at_one_moment(
     monkeypatch.setattr(session, "remove", with_the_other)
     session._sweep()
     assert not any(tmp_path.iterdir())
+
+
+def test_a_folder_is_kept_as_long_as_its_worker_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # also where the other grader is in another container, and has a process of the same number
+    monkeypatch.setattr(session.tempfile, "tempdir", str(tmp_path))
+    worker = "from course.grading.session import Warm; print(Warm('unsafe').folder); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", worker],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as running:
+        assert running.stdout is not None
+        folder = Path(running.stdout.readline().strip())
+        session._sweep()
+        assert folder.exists()
+        running.kill()
+        running.wait()
+        session._sweep()
+        assert not folder.exists()
 
 
 @pytest.mark.rest
@@ -212,40 +236,72 @@ def test_a_warm_process_that_somebody_ended_is_no_zero(
     assert klass_once.grade(klass_once.honest()).score == 20, "the next one finds a new one"
 
 
-def test_a_process_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
-    klass: Class, monkeypatch: pytest.MonkeyPatch
+def test_a_warm_process_that_somebody_ends_while_it_starts_is_no_end_of_the_batch(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    notebook = put_first(klass.honest(), "import os; os._exit(1)")
-    assert klass.grade(notebook).status == "graded", "that was the learner's own doing"
-    counts = itertools.count()
-    monkeypatch.setattr(session, "ended_for_memory", lambda: next(counts))
-    result = klass.grade(notebook)
+    send = socket.socket.send
+
+    def end_it(self: socket.socket, content: bytes) -> int:
+        assert warm._process is not None
+        warm._process.kill()
+        return send(self, content)
+
+    monkeypatch.setattr(session.socket.socket, "send", end_it)
+    warm = Warm(profiles.UNSAFE)
+    with pytest.raises(MachineFault, match="was ended by somebody, or by the kernel"), warm:
+        raise AssertionError("it started")
+
+
+def innermost(pid: int) -> int:
+    """The process that runs learners' code, which has a parent of its own under namespaces."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return int(children[0]) if children else pid
+
+
+@pytest.mark.parametrize(
+    ("number", "whom"), [(signal.SIGKILL, innermost), (signal.SIGKILL, int), (signal.SIGTERM, int)]
+)
+def test_a_process_that_somebody_ended_is_no_zero(
+    klass: Class, monkeypatch: pytest.MonkeyPatch, number: int, whom: Callable[[int], int]
+) -> None:
+    # as an administrator does, or the kernel for lack of memory
+    ask = Session.ask
+
+    def ended(self: Session, message: Any, *arguments: Any, **options: Any) -> Any:
+        if message["do"] == "call":
+            os.kill(whom(self.pid), number)
+        return ask(self, message, *arguments, **options)
+
+    monkeypatch.setattr(Session, "ask", ended)
+    result = klass.grade(klass.honest())
     assert (result.status, result.exercises) == ("ungraded", ())
-    assert "this machine has no memory left" in result.sentence
+    assert "ended by somebody, or by the kernel because this machine has no" in result.sentence
 
 
-def test_the_kernel_counts_whom_it_ends_for_lack_of_memory() -> None:
-    assert session.ended_for_memory() >= 0
-    assert "oom_kill" in Path("/proc/vmstat").read_text(encoding="ascii")
+@pytest.mark.parametrize(
+    "own",
+    [
+        "import os; os._exit(137)",
+        "import os; os.close(3)",
+        "import ctypes; ctypes.string_at(0)",
+        "import signal, threading; signal.pthread_kill(threading.get_ident(), 9)",
+        "import signal; signal.raise_signal(15)",
+        "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))",
+    ],
+)
+def test_who_ends_their_own_process_is_graded(klass: Class, own: str) -> None:
+    result = klass.grade(put_first(klass.honest("pixels"), f"{own}\nwhile True: pass"))
+    assert (result.status, result.score) == ("graded", PIXELS)
 
 
-@pytest.mark.rest
-def test_a_worker_that_the_kernel_ended_for_lack_of_memory_is_no_zero(
-    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    school.submit("bob", half)
-    take, counts = pool.Worker.take, itertools.count()
-
-    def take_and_kill(worker: pool.Worker, job: pool.Job) -> None:
-        take(worker, job)
-        assert worker._process is not None
-        worker._process.kill()
-
-    monkeypatch.setattr(pool.Worker, "take", take_and_kill)
-    monkeypatch.setattr(pool, "ended_for_memory", lambda: next(counts))
-    with pytest.raises(Ungraded, match=r"learners: bob\. The kernel ended a process because"):
-        batch.grade(school.root, CHAPTER, workers=1, unsafe=True)
-    assert school.scores() == {}
+def test_who_used_up_the_processor_time_was_ended_by_nobody_else() -> None:
+    for seconds, number in ((0.9, 0), (9.0, signal.SIGKILL)):
+        child = os.fork()
+        if child == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+            while True:
+                pass
+        assert warm_program._ended_by(child, seconds) == number
 
 
 @pytest.mark.rest
@@ -442,3 +498,18 @@ def test_what_the_grader_may_not_read_is_no_zero_and_stops_nobody(
     assert isinstance(bob, Result)
     assert bob.status == "ungraded"
     assert "cannot be read by you (Permission denied)" in bob.sentence
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become another user")
+def test_a_page_that_the_grader_may_not_read_counts_as_not_written() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        result = Result("bob", CHAPTER, autograded=hashlib.sha256(b"").hexdigest())
+        page = autograded_file(Path(name), "bob", CHAPTER)
+        page.parent.mkdir(parents=True)
+        page.touch()
+        assert result.has_page(Path(name))
+        os.seteuid(NOBODY)
+        try:
+            assert not result.has_page(Path(name))
+        finally:
+            os.seteuid(0)

@@ -58,7 +58,8 @@ def answer(machine: int, number: int, *arguments: int, architecture: int | None 
     if architecture is None:
         architecture = seccomp._ARCHITECTURE[machine]
     words = {0: number, 4: architecture}
-    words |= {16 + 8 * n: value & 0xFFFFFFFF for n, value in enumerate([*arguments, 0, 0])}
+    for n, value in enumerate([*arguments, 0, 0, 0]):
+        words |= {16 + 8 * n: value & 0xFFFFFFFF, 20 + 8 * n: value >> 32}
     program = list(seccomp.steps(machine, OWN_PID))
     at = loaded = 0
     while True:
@@ -92,6 +93,16 @@ def test_every_number_that_is_listed_reaches_the_kernel(warm: Warm) -> None:
         allowed.pop(never_returns, None)
     numbers = sorted(allowed.values())
     source = CALL.format(numbers=numbers, wrong=f"answer == {errno.EPERM}")
+    assert error_of(warm, source) is None
+
+
+def test_every_number_with_an_answer_of_its_own_has_that(warm: Warm) -> None:
+    machine = int(linux.MACHINE == "aarch64")
+    expected = dict.fromkeys(seccomp.numbers(seccomp._PRETENDED, machine).values(), 0)
+    for name, number in seccomp.numbers(seccomp._BY_ARGUMENT, machine).items():
+        expected[number] = errno.ENOTTY if name == "ioctl" else errno.EPERM
+    expected[seccomp._CLONE3[machine]] = errno.ENOSYS
+    source = CALL.format(numbers=sorted(expected), wrong=f"answer != {expected}[number]")
     assert error_of(warm, source) is None
 
 
@@ -140,8 +151,12 @@ def test_the_filter_allows_what_it_lists(machine: int) -> None:
         ("ioctl", (1, 0x5401), (1, 0x80086601), f"errno {errno.ENOTTY}"),  # TCGETS, GETFLAGS
         ("prctl", (15,), (1,), REFUSED),  # SET_NAME, SET_PDEATHSIG
         ("prctl", (16,), (22,), REFUSED),  # GET_NAME, SET_SECCOMP
-        ("prlimit64", (0,), (1,), REFUSED),
-        ("tgkill", (OWN_PID,), (OWN_PID + 1,), REFUSED),
+        ("prlimit64", (0, 7, 0), (1, 7, 0), REFUSED),  # another process's
+        ("prlimit64", (0, 7, 0), (0, 7, 8), REFUSED),  # the address of new limits
+        ("prlimit64", (0, 7, 0), (0, 7, 1 << 32), REFUSED),
+        ("tgkill", (OWN_PID, 1, 6), (OWN_PID + 1, 1, 6), REFUSED),  # SIGABRT
+        ("tgkill", (OWN_PID, 1, 6), (OWN_PID, 1, 9), REFUSED),  # SIGKILL
+        ("tgkill", (OWN_PID, 1, 6), (OWN_PID, 1, 15), REFUSED),  # SIGTERM
     ],
 )
 def test_some_are_allowed_by_an_argument(
