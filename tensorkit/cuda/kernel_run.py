@@ -241,9 +241,9 @@ class Log:
             )
             low, high = sorted((one.place[0], other.place[0]))
             repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
-            if who == "block" and other.kind == LOAD:
+            if other.kind == LOAD and (who == "block" or one.memory is not other.memory):
                 repair = f"another tensor than {one.memory.name} to write into"
-            if who == "thread" and low != high:
+            elif who == "thread" and low != high:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
             what = f"races: two {who}s touch {one.text}, and one of them writes"
             why = ", with no barrier between: the result depends on who is first"

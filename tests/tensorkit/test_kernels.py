@@ -437,6 +437,12 @@ def test_a_race_names_threads_element_and_repair(device):
     assert "Try: cuda.atomic_add(out, i, value)" in str(error)
 
 
+def test_a_race_of_two_arguments_in_one_memory_asks_for_another_tensor(device):
+    x = tk.ones(8, device=device)
+    with pytest.raises(KernelError, match=r"touch out\[1\](?s:.)*reads x\[1\](?s:.)*another tensor"):
+        body(GRID, "if i < 7:", "    out[i] = x[i + 1]")[1, 8](x, x, 8)
+
+
 # Counted
 
 
