@@ -47,7 +47,8 @@ if not tk.cuda.is_available():
 # | promotion | gives the operands one dtype and one shape | they have them |
 # | device | looks up the kernel of the operands' device | never |
 #
-# They stand in this order, from the outside in. It is PyTorch's order, too.
+# They stand in this order, from the outside in. PyTorch has the same layers. Its promotion comes
+# last, inside of the kernel.
 
 # %%
 a = tk.ones(2, requires_grad=True)
@@ -147,12 +148,11 @@ picture
 # it.
 
 # %%
-cube = tk.library.custom_op(
-    "mine::cube",
-    lambda x: x**3,
-    mutates_args=(),
-    device_types="cpu",
-)
+@tk.library.custom_op("mine::cube", mutates_args=(), device_types="cpu")
+def cube(x: tk.Tensor) -> tk.Tensor:
+    return x**3
+
+
 try:
     cube(c)
 except NotImplementedError as error:
@@ -432,12 +432,13 @@ counting
 # - `backward(ctx, g)` gets the same object, whose `ctx.saved_tensors` is the tuple that was kept, and
 #   the gradient `g` of the result. It gives the gradient of each argument.
 #
-# The names are PyTorch's. Here is the cube, whose slope is $3 x^2$:
+# The names are PyTorch's. PyTorch also needs the types of the arguments and of the result, and reads
+# them from the annotations. Here is the cube, whose slope is $3 x^2$:
 
 
 # %%
 @tk.library.custom_op("mine::cube", mutates_args=())
-def cube(x):
+def cube(x: tk.Tensor) -> tk.Tensor:
     return x**3
 
 

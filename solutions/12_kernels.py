@@ -46,7 +46,8 @@ _ = cuda.simulate()
 #
 # A kernel knows less than Python: numbers, `if`, `while`, `for` over a `range`, elements of tensors,
 # `a if c else b`, `max`, `min`, `abs`, `int`, `float`, `math.exp` and its relatives. It has no `return`,
-# and one comparison at a time: `0 <= i and i < n`.
+# and one comparison at a time: `0 <= i and i < n`. A name that begins as an integer stays one, so a
+# sum of floats begins with `0.0`.
 #
 # Usually there are more threads than elements, since all blocks have one size. So the first line
 # finds the thread's element, and the second is the **guard**: a thread beyond the end does
@@ -456,7 +457,9 @@ viz.timeline(ledger)
 
 # %% [markdown]
 # In one kernel a row is read by one block. The threads share their columns and put what each has
-# found together in shared memory, as in the tree. Whoever writes kernels for deep learning spends
+# found together in shared memory, as in the tree. The kernel still reads the row three times: for
+# the largest, for the sum and for the results. What falls away are four launches, and the tensors
+# in between, which are written and read again. Whoever writes kernels for deep learning spends
 # much time on this: making one launch of several.
 
 # %% exercise="softmax-rows"

@@ -367,8 +367,9 @@ class Tensor(Methods):
     def numpy(self, *, force: Any = False) -> "np.ndarray[Any, Any]":
         """A NumPy array on the same memory: writes to one are seen in the other.
 
-        Raises for a tensor that requires grad, as its history would not see the writes, or that
-        is on another device; ``force=True`` detaches and copies to the CPU where it must.
+        Raises for a tensor that requires grad, as its history would not see the writes, unless
+        recording is off; and for one that is on another device. ``force=True`` detaches and copies
+        to the CPU where it must.
 
         >>> a = tk.zeros(2)
         >>> a.numpy()[0] = 5.
@@ -383,7 +384,7 @@ class Tensor(Methods):
                     repair="x.cpu().numpy()",
                 )
             )
-        if not force and self._node is not None and edge_of(self) is not None:
+        if not force and state.grad and self._node is not None and edge_of(self) is not None:
             raise errors.AutogradError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead.",

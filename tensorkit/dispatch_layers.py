@@ -71,7 +71,7 @@ class Trace:
         self.operation, self.tensors = operation, tensors
         self.modes, self.grad = state.dispatch_modes, state.grad
         if state.trace is not None:  # explain.dispatch asks
-            self.is_inner = any(outer.result is None for outer in state.trace)
+            self.outer = next((each for each in state.trace if each.result is None), None)
             state.trace.append(self)
 
 

@@ -23,7 +23,7 @@ class DispatchMode:
     ``func(*args, **kwargs)`` computes it, without this mode. Of modes inside of one another the
     innermost is called first. A mode belongs to a thread.
 
-    The operations of gradient formulas are seen, too, and the sums of gradients. What is returned
+    The operations of gradient formulas are seen, too, sums and casts of gradients. What is returned
     for an operation that is no view is copied if it shares memory with an argument. Indexing,
     copies, joins, new tensors, writes in place and an optimizer's step are seen above autograd:
     what ``func`` gives has its history already.

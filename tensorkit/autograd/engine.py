@@ -176,7 +176,7 @@ def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
             "A gradient has the shape of the tensor it belongs to.",
         )
     given = copying.gradient_on(given, root.device, position)
-    return given if given.dtype is root.dtype else copying.to_dtype(given, root.dtype)
+    return given if given.dtype is root.dtype else copying.to(given, root.dtype, None)
 
 
 # Going through the graph
@@ -307,7 +307,7 @@ class _Run:
             value = reductions.sum_to_shape(value, to=target.shape)
         if self.as_tensors:
             dtype = of_numpy(target.dtype)
-            return value if value.dtype is dtype else copying.to_dtype(value, dtype)
+            return value if value.dtype is dtype else copying.to(value, dtype, None)
         return value if value.dtype == target.dtype else value.astype(target.dtype)
 
     def _added_to_part(self, node: Node, gradient: Any) -> tuple[Any]:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit.base import storage_of
-from tensorkit.cuda.kernel_source import Source, as_single
+from tensorkit.cuda.kernel_source import WHOLE, Source, as_single
 from tensorkit.errors import KernelError
 from tensorkit.overrides import replaced
 from tensorkit.thread_state import state
@@ -162,6 +162,8 @@ def _words(log: "Log", thread: int, shared: dict[str, Memory]) -> dict[str, Any]
 class Log:
     """What a launch did: its ``counts``, the ``least`` that its arguments allow, ``shown``.
 
+    The least: each element that was touched is read, written and added to once at most.
+
     Accesses are kept until all threads of the block have come to the end of the phase, and looked
     at then. ``shown`` is what block 0 did, for a picture: for each phase and place of the source
     the accesses of each warp there, in the order of its turns.
@@ -217,12 +219,10 @@ class Log:
         """All blocks have run: look for races between them, and add up."""
         self._check_races({at: [*kinds.values()] for at, kinds in self._touched.items()}, "block")
         self.counts = Counts(**self._numbers)
-        # each argument that is read is read once, each that is written once
-        whole = [each for kinds in self._touched.values() for each in kinds.values()]
-        read = {each.memory for each in whole if each.kind != STORE}
-        wrote = {each.memory for each in whole if each.kind != LOAD}
-        pieces = sum(-(-x.host.nbytes // PIECE) for x in (*read, *wrote))
-        self.least = Counts(sum(x.host.size for x in read), sum(x.host.size for x in wrote), pieces)
+        # each element that was touched is read once, written once, added to once
+        once = {(at, kind) for at, kinds in self._touched.items() for _, kind in kinds}
+        loads, stores = (sum(kind != other for _, kind in once) for other in (STORE, LOAD))
+        self.least = Counts(loads, stores, len({(at // PIECE, kind) for at, kind in once}))
 
     # What goes wrong
 
@@ -241,9 +241,9 @@ class Log:
             )
             low, high = sorted((one.place[0], other.place[0]))
             repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
-            if who == "block" and other.kind == LOAD:
+            if other.kind == LOAD and (who == "block" or one.memory is not other.memory):
                 repair = f"another tensor than {one.memory.name} to write into"
-            if who == "thread" and low != high:
+            elif who == "thread" and low != high:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
             what = f"races: two {who}s touch {one.text}, and one of them writes"
             why = ", with no barrier between: the result depends on who is first"
@@ -277,7 +277,7 @@ class Log:
         """The error of a thread, with the line of the kernel and who was there."""
         what, repair = f"stopped: {error}", "other numbers there"
         if "cannot be interpreted as an integer" in str(error):
-            what, repair = "has an index that is no whole number", "//, not /"
+            what, repair = "has an index that is no whole number", WHOLE
         line = error.__traceback__.tb_next.tb_lineno
         self.refuse(what, "", repair, Access(self.block, self.thread, "was there", (line,)))
 

@@ -5,6 +5,9 @@ Custom kernels, JIT kernel definition), and refuses what cupyx.jit or the simula
 understand, with the line and what to write instead. The simulated device runs the text as it is,
 but for the barriers and for what Python computes otherwise than the compiled text: there CUDA's
 words ask the thread that runs, and floats are float32.
+
+The *kind* of an expression is what its text shows of it: a truth value, an integer, a float, or an
+element of an array. It is "" where only a launch knows, which has the types of the arguments.
 """
 
 import ast
@@ -14,7 +17,7 @@ import linecache
 import math
 import textwrap
 from copy import deepcopy
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,11 +27,21 @@ from tensorkit.errors import KernelError
 from tensorkit.thread_state import state
 
 MOST_SHARED = 48 * 1024
+WHOLE = "int(...), or //, not /; atomic_add(x, index, value)"
+# others compute otherwise in cupyx.jit; atomic_add adds to the first two
+DTYPES = "float32", "int32", "int64", "bool"
 _MATH = math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh
-_FUNCTIONS = {max: "max", min: "min", int: "int", float: "numpy.float32", abs: "cupy.abs"}
-_FUNCTIONS |= {each: f"cupy.{each.__name__}" for each in _MATH}
-_KNOWN = "max, min, abs, int, float, math.exp, math.log, math.sqrt, math.sin, math.cos, math.tanh"
+_FUNCTIONS = {max: "max(%s)", min: "min(%s)", int: "int(%s)", abs: "cupy.abs(%s)"}
+_FUNCTIONS[float] = "numpy.float32(%s)"
+# of an integer CuPy would give a float16
+_FUNCTIONS |= {each: f"cupy.{each.__name__}(numpy.float32(%s))" for each in _MATH}
+_KNOWN = "max(a, b), min(a, b), abs(a), int(a), float(a), or math.exp(a), log, sqrt, sin, cos, tanh"
 _NUMBERS = {int: "numpy.int64", float: "numpy.float32"}  # those of the text on a GPU
+_KINDS = ("a truth value", "an integer", "an element of an array", "", "a float")
+_TRUTH, _INTEGER, _ELEMENT, _UNKNOWN, _FLOAT = _KINDS  # of two operands the later one is the kind
+# two kinds that are two types for CuPy; most elements are floats
+_DIFFERENT = {_TRUTH, _INTEGER}, {_TRUTH, _FLOAT}, {_INTEGER, _FLOAT}, {_INTEGER, _ELEMENT}
+_OF_INTEGERS = ast.LShift, ast.RShift, ast.BitOr, ast.BitAnd, ast.BitXor
 _UNDERSTOOD = """
     Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
     Call Subscript Attribute Constant Load Store Add Sub Mult Div FloorDiv Mod Pow LShift RShift
@@ -68,7 +81,11 @@ syncthreads = Word("syncthreads", "cuda.syncthreads()")
 shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
 WORDS = (*POSITIONS, grid, syncthreads, atomic_add, shared)
-_CALLS: dict[Any, str] = {print: "print(out) after the launch"} | {w: w.example for w in WORDS}
+_CALLS: dict[Any, str] = {print: "print(out) after the launch", len: "def kernel(x, out, n):"}
+_CALLS |= {word: word.example for word in WORDS}
+# of calls, of numbers by their class, and of positions such as cuda.threadIdx.x
+_KIND_OF: dict[Any, str] = dict.fromkeys((int, grid, *POSITIONS), _INTEGER)
+_KIND_OF |= dict.fromkeys((float, *_MATH), _FLOAT)
 _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
@@ -97,21 +114,24 @@ class Source(ast.NodeTransformer):
         except (OSError, TypeError, SyntaxError, ValueError, AttributeError):
             repair = "@cuda.kernel above a def in a cell or a file"
             raise KernelError(f"The text of {self.name} is not found", repair=repair) from None
-        self.known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        # empty as long as nothing is assigned, such as the kernel's own within a function
+        outer = {name: None if at == CellType() else at.cell_contents for name, at in cells}
+        self.known = {**function.__globals__, **outer}
         if len(self.parameters) < len([*ast.iter_child_nodes(tree.args)]):
             self.refuse("its parameters have no defaults and no *", "def kernel(x, out, n):")
         self.n_dims, self.plain = dict[str, int](), dict[str, int]()
-        self.shared = dict[str, Any]()
+        self.shared, self.kinds = dict[str, Any](), dict.fromkeys(self.parameters, _UNKNOWN)
         self.written, self.added = set[str](), set[str]()
         # without decorators, docstring and annotations
         tree.decorator_list, tree.returns = [], None
         tree.args.args = [ast.arg(name) for name in self.parameters]
-        self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :]
+        self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :] or [ast.Pass()]
+        for node in ast.walk(tree):
+            _spell_out(node)
         self.thread = self._for_simulated(deepcopy(tree))
-        tree.name, tree.args.args = (
-            name_for_cupy(self.name),
-            [ast.arg(name_for_cupy(x)) for x in self.parameters],
-        )
+        tree.name = name_for_cupy(self.name)
+        tree.args.args = [ast.arg(name_for_cupy(name)) for name in self.parameters]
         tree.body = [self.visit(each) for each in self.body]
         for name in self.n_dims.keys() & self.plain.keys():
             self.refuse(f"{name} is an array, not a number", f"{name}[i]", self.plain[name])
@@ -127,9 +147,9 @@ class Source(ast.NodeTransformer):
             found = getattr(self.value(node.value), node.attr, None)
         return found if isinstance(found, _MEANINGFUL) else None
 
-    def calls(self, node: Any, function: Any) -> bool:
-        """Whether this is a call of a known function, such as a word of CUDA's."""
-        return isinstance(node, ast.Call) and self.value(node.func) is function
+    def called(self, node: Any) -> Any:
+        """The known function that a call is of, such as a word of CUDA's; else None."""
+        return self.value(node.func) if isinstance(node, ast.Call) else None
 
     def at(self, line: int) -> str:
         """A line of the kernel in words: its number and its text."""
@@ -140,25 +160,36 @@ class Source(ast.NodeTransformer):
         first, line = f"Kernel {self.name} cannot be compiled: {what}", line or self.line
         raise KernelError(first, self.at(line), repair=repair, line=line)
 
-    def _spell_out(self, node: Any) -> None:
-        """A loop around a barrier yields None in each round; ``x += y`` becomes ``x = x + y``."""
-        is_loop = isinstance(node, ast.For | ast.While)
-        if is_loop and any(self.calls(each, syncthreads) for each in ast.walk(node)):
-            node.body.insert(0, ast.Expr(ast.Yield(ast.Constant(None))))
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            computed = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
-            vars(node).update(targets=[node.target], value=computed)
-            node.__class__ = ast.Assign  # type: ignore[assignment]
+    def kind(self, node: Any) -> str:
+        """The kind of an expression, one of ``_KINDS``."""
+        match node:
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(ast.Not()):
+                return _TRUTH
+            case ast.BinOp(op=ast.Div()):
+                return _FLOAT
+            case ast.BinOp(left, _, right):
+                return max(self.kind(left), self.kind(right), key=_KINDS.index)
+            case ast.UnaryOp(operand=operand) | ast.IfExp(body=operand):
+                return self.kind(operand)
+            case ast.Call(function, args) if self.value(function) in (max, min, abs):
+                return max(map(self.kind, args), key=_KINDS.index, default=_UNKNOWN)
+            case ast.Subscript():
+                return _ELEMENT
+            case ast.Name(name) if name in self.own:
+                return self.kinds.get(name, _UNKNOWN)
+        word = self.value(getattr(node, "func", getattr(node, "value", None)))
+        number = node.value if isinstance(node, ast.Constant) else self.value(node)
+        return _KIND_OF.get(word, _KIND_OF.get(type(number), _UNKNOWN))
 
     def _for_simulated(self, tree: Any) -> Any:
         """The function, a generator: a barrier is a yield, a shared array is asked for by name."""
         for node in ast.walk(tree):
-            self._spell_out(node)
-        for node in ast.walk(tree):
             match node:
-                case ast.Expr(call) if self.calls(call, syncthreads):
+                case ast.Expr(call) if self.called(call) is syncthreads:
                     node.value = ast.Yield(ast.Constant(node.lineno))
-                case ast.Assign([target], ast.Call() as call) if self.calls(call, shared):
+                case ast.For() | ast.While() if syncthreads in map(self.called, ast.walk(node)):
+                    node.body.insert(0, ast.Expr(ast.Yield(ast.Constant(None))))  # in each round
+                case ast.Assign([target], ast.Call() as call) if self.called(call) is shared:
                     call.args = [ast.Constant(ast.unparse(target))]
                 case ast.Assign() | ast.AugAssign():
                     node.value = _on_gpu("number", node.value)
@@ -198,7 +229,9 @@ class Source(ast.NodeTransformer):
                 return ast.Call(_expression(_NUMBERS[type(value)]), [node], [])
             case ast.Constant(value=value) if value is not ...:  # a gap, which a launch refuses
                 self.refuse("a kernel computes with numbers, not texts or True", "1, or math.inf")
-            case ast.Expr(ast.Call(_, [], []) as call) if self.calls(call, syncthreads):
+            case ast.UnaryOp(ast.USub(), of) | ast.BinOp(of, ast.Sub()) if self.kind(of) == _TRUTH:
+                self.refuse("`-` is for numbers, and this is a truth value", "int(...), or not")
+            case ast.Expr(ast.Call(_, [], []) as call) if self.called(call) is syncthreads:
                 return ast.Expr(_expression("jit.syncthreads()"))
             case ast.Attribute(of, "x" | "y" as axis) if (word := self.value(of)) in POSITIONS:
                 return _expression(f"numpy.int64(jit.{word.name}.{axis})")
@@ -207,26 +240,36 @@ class Source(ast.NodeTransformer):
     # Statements
 
     def visit_Assign(self, node: Any) -> Any:
-        target, value = node.targets[0], node.value
-        if self.calls(value, shared):
+        target, value, kind = node.targets[0], node.value, self.kind(node.value)
+        if self.called(value) is shared:
             return self._shared(node, target, value)
         is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
-        if is_pair and self.calls(value, grid) and ast.unparse(value).endswith("(2)"):
-            target.elts = [self.visit(name) for name in target.elts]
+        if is_pair and self.called(value) is grid and ast.unparse(value).endswith("(2)"):
+            target.elts = [self._target(name, _INTEGER) for name in target.elts]
             pair = [_expression(f"numpy.int64(jit.grid(2)[{at}])") for at in (0, 1)]
             return ast.Assign([target], ast.Tuple(pair, ast.Load()))
-        return ast.Assign(value=self.visit(value), targets=[self.visit(target)])
+        return ast.Assign(value=self.visit(value), targets=[self._target(target, kind)])
+
+    def _target(self, target: Any, kind: str) -> Any:
+        """What stands for a target; a name keeps the kind that it is given first."""
+        first = self.kinds.setdefault(target.id, kind) if isinstance(target, ast.Name) else kind
+        if {first, kind} in _DIFFERENT:
+            what = f"{target.id} begins as {first}, which it stays on a GPU, and is given {kind}"
+            self.refuse(what, "0.0 in place of 0, or int(...), or float(...)")
+        return self.visit(target)
 
     def _shared(self, node: Any, target: Any, call: Any) -> Any:
         """The line that makes a shared array, whose sizes are constants."""
         try:
-            [name], (sizes, dtype) = {target.id} - self.shared.keys(), call.args
+            [name], (sizes, dtype) = {target.id} - {*self.shared, *self.parameters}, call.args
             shape = [eval(ast.unparse(self.visit(each)), {"numpy": np}) for each in _parts(sizes)]
             array = np.broadcast_to(self.value(dtype).numpy.type(), shape)
+            is_known = array.ndim in (1, 2) and array.size and array.dtype.name in DTYPES
         except (AttributeError, NameError, TypeError, ValueError):
-            array = None
-        if array is None or array.ndim > 2 or node not in self.body or call.keywords:
-            self.refuse("shared() has a new name, constant sizes, a dtype, no if or loop", _SHARED)
+            is_known = False
+        if not is_known or node not in self.body or call.keywords:
+            what = f"shared() has a new name, constant sizes, a dtype of {DTYPES}, no if or loop"
+            self.refuse(what, _SHARED)
         self.shared[name], self.n_dims[name] = array, array.ndim
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")
@@ -235,34 +278,56 @@ class Source(ast.NodeTransformer):
 
     def visit_For(self, node: Any) -> Any:
         loop = node.iter
-        if not self.calls(loop, range) or loop.keywords:
+        is_plain = isinstance(node.target, ast.Name) and self.called(loop) is range
+        if not is_plain or loop.keywords or len(loop.args) not in (1, 2, 3):
             self.refuse("a loop goes over a range", "for j in range(n):")
+        self._check_whole(loop.args)
         loop.args = [self.visit(each) for each in loop.args]
-        return ast.For(self.visit(node.target), loop, [self.visit(each) for each in node.body], [])
+        return ast.For(self._target(node.target, _INTEGER), loop, [*map(self.visit, node.body)], [])
 
     # Expressions
 
+    def _check_whole(self, nodes: list[Any]) -> None:
+        """KernelError for an index that is no integer, whatever the arguments are."""
+        for kind in {*map(self.kind, nodes)} & {_TRUTH, _FLOAT}:
+            self.refuse(f"an index is an integer, and this one is {kind}", WHOLE)
+
+    def visit_BinOp(self, node: Any) -> Any:
+        is_float = self.kind(node) == _FLOAT
+        if is_float and isinstance(node.op, _OF_INTEGERS):
+            self.refuse("`<<`, `>>`, `&`, `|`, `^` are for integers", "int(...), or and, or")
+        node = self.generic_visit(node)
+        # CuPy has float64 for a quotient of two integers, and for two constants
+        return ast.Call(_expression("numpy.float32"), [node], []) if is_float else node
+
+    def visit_IfExp(self, node: Any) -> Any:
+        kinds = [self.kind(node.body), self.kind(node.orelse)]
+        if {*kinds} in _DIFFERENT:
+            self.refuse(f"`a if c else b` of {' and '.join(kinds)}", "0.0, not 0, or int(...)")
+        return self.generic_visit(node)
+
     def visit_Subscript(self, node: Any) -> Any:
         name = ast.unparse(node.value)
+        self._check_whole(_parts(node.slice))
         parts = [ast.unparse(self.visit(each)) for each in _parts(node.slice)]
         if name not in (*self.parameters, *self.shared):
-            self.refuse(f"{name} is no argument and no shared array", "x[i], of a parameter x")
+            repair = "x[i], of a parameter x; sizes are parameters too: n, not x.shape[0]"
+            self.refuse(f"{name} is no argument and no shared array", repair)
         if (n := self.n_dims.setdefault(name, len(parts))) != len(parts):
             self.refuse(f"{name} has {n} dimensions elsewhere, and {len(parts)} here", "x[i, j]")
         if isinstance(node.ctx, ast.Store):
             self.written.add(name)
         if name in self.shared and len(parts) == 2:
             parts = [f"({parts[0]}) * {self.shared[name].shape[1]} + ({parts[1]})"]
-        return ast.Subscript(
-            _expression(name_for_cupy(name)), _expression(", ".join(parts)), node.ctx
-        )
+        array, index = _expression(name_for_cupy(name)), _expression(", ".join(parts))
+        return ast.Subscript(array, index, node.ctx)
 
     def visit_Name(self, node: Any) -> Any:
         text, value = ast.unparse(node), self.value(node)
         if type(value) in _NUMBERS and isinstance(node.ctx, ast.Load):
             return self.visit(ast.Constant(value))
         if text not in self.own:
-            repair = _CALLS.get(value, f"def {self.name}(..., {text.rpartition('.')[2]}):")
+            repair = _CALLS.get(value, f"def {self.name}(..., {text.replace('.', '_')}):")
             self.refuse(f"{text} is no number and no argument", repair)
         self.plain.setdefault(text, self.line)
         return _expression(name_for_cupy(text))
@@ -270,18 +335,31 @@ class Source(ast.NodeTransformer):
     visit_Attribute = visit_Name
 
     def visit_Call(self, node: Any) -> Any:
-        name, function, args = ast.unparse(node.func), self.value(node.func), node.args
-        if function is atomic_add and len(args) == 3 and not node.keywords:
+        name, function, args = ast.unparse(node.func).split("[")[0], self.called(node), node.args
+        is_array = len(args) == 3 and isinstance(args[0], ast.Name)
+        if function is atomic_add and is_array and not node.keywords:
             element = self.visit(ast.Subscript(args[0], args[1], ast.Store()))
-            self.added.add(ast.unparse(args[0]))
+            self.added.add(name := ast.unparse(args[0]))
+            if name in self.shared and self.shared[name].dtype.name not in DTYPES[:2]:
+                self.refuse(f"atomic_add adds to {' and '.join(DTYPES[:2])}", _SHARED)
             args = [element.value, element.slice, self.visit(args[2])]
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
             return _expression("numpy.int64(jit.grid(1))")
-        if function not in _FUNCTIONS or node.keywords:
+        n = len(args) if function not in (max, min) else min(len(args) - 1, 1)
+        if function not in _FUNCTIONS or node.keywords or n != 1:
             repair = "while i < n:" if name == self.name else _CALLS.get(function, _KNOWN)
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
-        return ast.Call(_expression(_FUNCTIONS[function]), [self.visit(each) for each in args], [])
+        given = ", ".join(ast.unparse(self.visit(each)) for each in args)
+        return _expression(_FUNCTIONS[function] % given)
+
+
+def _spell_out(node: Any) -> None:
+    """``x += y`` of a name becomes ``x = x + y``."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        computed = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+        vars(node).update(targets=[node.target], value=computed)
+        node.__class__ = ast.Assign  # type: ignore[assignment]
 
 
 # What the simulated device computes otherwise than Python, as a GPU does

@@ -18,7 +18,7 @@ from tensorkit import call_stack
 from tensorkit.autograd.versions import bump_version, check_write
 from tensorkit.base import TensorBase
 from tensorkit.cuda.kernel_run import PIECE, Counts, Log, Pair, run
-from tensorkit.cuda.kernel_source import WORDS, Source, name_for_cupy
+from tensorkit.cuda.kernel_source import DTYPES, WORDS, Source, name_for_cupy
 from tensorkit.devices import as_device, check_same_device
 from tensorkit.errors import AcceleratorError, DTypeError, message
 from tensorkit.errstate import without_warnings
@@ -26,7 +26,6 @@ from tensorkit.random import initial_seed
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
 MOST_THREADS, MOST_ALONG_Y = 1024, 65_535
-_DTYPES = ("float32", "int32", "int64", "bool")  # others compute otherwise in cupyx.jit
 _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
 
 
@@ -42,7 +41,7 @@ class Launch(NamedTuple):
     blocks: Pair
     threads: Pair
     arguments: tuple[Any, ...]
-    line: tuple[str, int]
+    line: str
     counts: Counts | None
     least: Counts | None
     log: Log | None
@@ -108,14 +107,14 @@ class Kernel:
 
     def _refuse_sizes(self, kind: Any, what: str) -> NoReturn:
         repair = f"{self.__name__}[max(1, -(-n // 256)), 256]({', '.join(self.source.parameters)})"
-        _refuse(kind, f"Kernel {self.__name__} cannot be launched: {what}", repair)
+        _refuse(kind, self.__name__, f"Kernel {self.__name__} cannot be launched: {what}", repair)
 
     def _launch(self, blocks: Pair, threads: Pair, args: Any, named: Any, caller: Any) -> Launch:
         source, name, wanted = self.source, self.__name__, self.source.parameters
         if named or len(args) != len(wanted):
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             first += f", and {', '.join(named)} by name" * bool(named)
-            _refuse(TypeError, first, f"{name}[...]({', '.join(wanted)})")
+            _refuse(TypeError, name, first, f"{name}[...]({', '.join(wanted)})")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         ready = [_checked(source, each, value, backend) for each, value in given.items()]
         for parameter in source.written - source.shared.keys():  # also if the launch is refused
@@ -126,9 +125,8 @@ class Kernel:
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:
             self._compiled[(*blocks, 1), (*threads, 1)](*ready)
-        user = call_stack.of_user(caller)
-        at = user.f_code.co_filename, user.f_lineno
-        launch = Launch(self, blocks, threads, args, at, log and log.counts, log and log.least, log)
+        counts, least, line = log and log.counts, log and log.least, _line(caller, name)
+        launch = Launch(self, blocks, threads, args, line, counts, least, log)
         for each in _open:
             each.append(launch)
         return launch
@@ -151,8 +149,17 @@ class Kernel:
 kernel = Kernel
 
 
-def _refuse(kind: Any, first: str, repair: str) -> NoReturn:
-    raise kind(message(first, repair=repair))
+def _refuse(kind: Any, name: str, first: str, repair: str) -> NoReturn:
+    """An error about a launch, with the caller's line where that names the kernel."""
+    line = _line(sys._getframe(1), name)
+    raise kind(message(first, *[line] * (name in line), repair=repair))
+
+
+def _line(frame: Any, name: str) -> str:
+    """The user's line in words: its number and its text, or the name where that is not known."""
+    user = call_stack.of_user(frame)
+    text = linecache.getline(user.f_code.co_filename, user.f_lineno).strip() or name
+    return f"line {user.f_lineno}: {text if len(text) <= 48 else text[:47] + '…'}"
 
 
 def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
@@ -161,21 +168,21 @@ def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
     if parameter not in source.arrays:
         if type(value) not in _NUMBERS and parameter in source.plain:
             repair = f"{parameter}.item(), or {parameter}[i] for an element inside of the kernel"
-            _refuse(TypeError, f"{name} is a number here, not {kind}", repair)
+            _refuse(TypeError, source.name, f"{name} is a number here, not {kind}", repair)
         return _NUMBERS[type(value)](value) if type(value) in _NUMBERS else 0
     if not isinstance(value, TensorBase):
-        _refuse(TypeError, f"{name} must be Tensor, not {kind}", "tk.tensor(..., device='cuda')")
+        _refuse(TypeError, source.name, f"{name} must be Tensor, not {kind}", "tk.rand(n).cuda()")
     check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')")
-    known = _DTYPES[:2] if parameter in source.added else _DTYPES
+    known = DTYPES[:2] if parameter in source.added else DTYPES
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
-        _refuse(DTypeError, what, f"{parameter}.float(), or {parameter}.int()")
+        _refuse(DTypeError, source.name, what, f"{parameter}.float(), or {parameter}.int()")
     if (n_dims := source.n_dims[parameter]) != value._array.ndim:
         what = f"{name}.ndim is {value._array.ndim}, and its index in the kernel is for {n_dims}"
-        _refuse(TypeError, what, f"{parameter}.reshape({'1, ' * (n_dims - 1)}-1)")
+        _refuse(TypeError, source.name, what, f"{parameter}.reshape({'1, ' * (n_dims - 1)}-1)")
     if parameter in source.written and check_write(value):
         what = f"{name} requires grad, and autograd does not see what a kernel writes"
-        _refuse(TypeError, what, f"{parameter}.detach()")
+        _refuse(TypeError, source.name, what, f"{parameter}.detach()")
     return value._array
 
 
@@ -211,10 +218,8 @@ class profile(list[Launch]):
 
 
 def _row(launch: Launch) -> tuple[str, ...]:
-    file, number = launch.line
-    text = linecache.getline(file, number).strip() or launch.kernel.__name__
     cells = ["not counted"] * len(Counts._fields)
     if launch.counts and launch.least:
         pairs = zip(launch.counts, launch.least, strict=True)
         cells = [f"{now:,} ({least:,})" if least else f"{now:,}" for now, least in pairs]
-    return (f"line {number}: {text if len(text) <= 48 else text[:47] + '…'}", *cells)
+    return (launch.line, *cells)

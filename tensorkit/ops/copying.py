@@ -48,7 +48,7 @@ def gradient_on(gradient: Any, device: Device, position: int, prefix: str = "") 
 def _sent_back(g: Any, device: Device) -> Any:
     """A gradient, a tensor or an array, on the device that ``x`` came from."""
     if isinstance(g, TensorBase):
-        return moved(g, device)
+        return to(g, None, device)  # type: ignore[arg-type]
     return _copied(g, backend_of(g), device.backend, "to")
 
 

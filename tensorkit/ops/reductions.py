@@ -102,8 +102,8 @@ def total(xp: Any, x: Any, dim: Dims = None, keepdims: bool = False) -> Any:
 def _of_matrix(xp: Any, x: Any, dims: set[int], last: int) -> Any:
     """Sums of the rows or the columns of a large matrix, or None.
 
-    BLAS and einsum add faster than NumPy's ``add.reduce``, but one after the other in float32, so they are
-    given few terms at a time (row "d: sum(0)": 0.5 of PyTorch's time, without 1.6).
+    BLAS and einsum add faster than NumPy's ``add.reduce``, but one after the other in float32, so
+    they are given few terms at a time (row "d: sum(0)": 0.5 of PyTorch's time, without 1.6).
     """
     if dims == {last} and x.shape[1] <= 16 * _TERMS:
         return x.dot(xp.ones(x.shape[1], x.dtype))

@@ -85,15 +85,15 @@ def routes_of(operation: Any, args: Any, options: Any) -> list[Route]:
     traces = list[Trace]()
     with replaced(state, trace=traces):
         operation(*args, **options)
-    found = [_route(each, traces[at + 1 :]) for at, each in enumerate(traces) if not each.is_inner]
+    found = [_route(each, [x for x in traces if x.kernel]) for each in traces if each.outer is None]
     if not found:
         first = f"{getattr(operation, '__name__', operation)} calls no operation with kernels"
         raise NotSupportedError(first, repair="tk.explain.dispatch(tk.add, x, y)")
     return found
 
 
-def _route(trace: Trace, later: list[Trace]) -> Route:
-    """The route of a call; below a mode, ``later`` has the call that the mode makes."""
+def _route(trace: Trace, traces: list[Trace]) -> Route:
+    """The route of a call; ``traces``: all that ended in a kernel, also what a mode has called."""
     name, result = trace.operation.__name__, trace.result
     result = result[0] if isinstance(result, tuple) else result
     tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
@@ -102,7 +102,7 @@ def _route(trace: Trace, later: list[Trace]) -> Route:
     called = " and ".join(type(mode).__name__ for mode in reversed(trace.modes))
     layers = [Layer("autograd", requires_grad(result), why)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))
-    below = [x for x in (trace, *later) if x.operation is trace.operation and x.kernel]
+    below = [x for x in traces if trace in (x, x.outer) and x.operation is trace.operation]
     if not below:
         return Route(name, layers, "no kernel: the mode answered")
     kernel, result = below[0].kernel, below[0].result

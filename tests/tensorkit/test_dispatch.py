@@ -217,6 +217,11 @@ def test_a_custom_operation_with_its_gradient_passes_gradcheck():
     assert tk.autograd.gradcheck(cube, x)
 
 
+def test_a_kernel_may_compute_with_numpy_on_what_requires_grad():
+    op = tk.library.custom_op("mine::c", lambda x: tk.from_numpy(x.numpy() + 1), mutates_args=())
+    assert op(tk.ones(2, requires_grad=True)).tolist() == [2, 2]
+
+
 def test_backward_through_a_custom_operation_without_a_formula_is_refused():
     y = _cube()(tk.ones(2, requires_grad=True))
     with pytest.raises(RuntimeError, match="mine::cube but no autograd formula was registered"):

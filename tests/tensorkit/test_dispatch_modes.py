@@ -84,6 +84,14 @@ def test_a_mode_sees(name):
     assert name in log.names
 
 
+@pytest.mark.parametrize("target", ["cuda", tk.float64])
+def test_a_mode_sees_a_gradient_that_is_sent_or_cast_back(target):
+    x = tk.ones(2, requires_grad=True)
+    with Log() as log:
+        x.to(target).sum().backward()
+    assert log.names.count("to") == 2
+
+
 def test_a_mode_is_called_below_autograd_with_what_the_caller_gave():
     seen = []
 
@@ -237,14 +245,18 @@ def test_a_mode_that_the_explained_function_turns_on_is_a_layer_of_its_calls():
 
 def test_a_mode_that_answers_by_itself_ends_in_no_kernel():
     class Cache(tk.utils.DispatchMode):
+        answers = True
+
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            return args[0]
+            self.answers = not self.answers
+            return func(*args) if self.answers else args[0]
 
     x = tk.ones(2)
     with Cache():
-        (route,) = explain.dispatch(tk.exp, x).routes
+        route, passed_on = explain.dispatch(lambda x: (x.exp(), x.exp()), x).routes
     assert route.kernel.startswith("no kernel")
     assert [layer.name for layer in route.layers] == ["autograd", "modes"]
+    assert passed_on.kernel == "numpy.exp"
 
 
 def test_a_custom_operation_is_explained():

@@ -180,6 +180,33 @@ REFUSED = {
     "m = ~n": "`~` of a truth value is another number",
     "out[0] = undefined": "undefined is no number and no argument",
     "cuda.atomic_add(out, 0)": r"atomic_add\(out, 0\) is nothing",
+    "cuda.atomic_add(0, out, 1.0)": r"atomic_add\(0, out, 1.0\) is nothing",
+    "cuda.atomic_add(out, 1.0, 0)": r"an index is an integer(?s:.)*atomic_add\(x, index, value",
+    "for x[0] in range(3): out[0] = 1.0": "a loop goes over a range",
+    "for j in range(): out[0] = 1.0": "a loop goes over a range",
+    "y = math.exp()": r"math.exp\(\) is nothing",
+    "y = max(n)": r"max\(n\) is nothing(?s:.)*Try: max\(a, b\)",
+    "y = int(n, 2)": r"int\(n, 2\) is nothing",
+    "y = len(x)": r"len\(x\) is nothing(?s:.)*Try: def kernel\(x, out, n\):",
+    "y = x.shape[0]": "x.shape is no argument(?s:.)*sizes are parameters too",
+    "x = cuda.shared(8, tk.float32)": "a new name",
+    "s = cuda.shared(0, tk.float32)": "constant sizes",
+    "s = cuda.shared(8, tk.float16)": r"a dtype of \('float32', 'int32'",
+    "s = cuda.shared(8, tk.int64); cuda.atomic_add(s, 0, 1)": "adds to float32 and int32",
+    # kinds that CuPy takes for types that do not fit
+    "y = x[n < 2]": "an index is an integer, and this one is a truth value",
+    "y = x[n / 2]": "an index is an integer, and this one is a float",
+    "for j in range(n / 2): out[0] = 1.0": "an index is an integer, and this one is a float",
+    "y = 1 if n < 2 else 2.0": "of an integer and a float",
+    "y = x[0] if n < 2 else 0": "of an element of an array and an integer",
+    "y = -(n < 2)": "`-` is for numbers, and this is a truth value",
+    "y = (n < 2) - (n > 5)": "`-` is for numbers",
+    "y = n << 2.0": "are for integers",
+    "y = 0; y += x[0]": "y begins as an integer, .* and is given an element of an array",
+    "y = 0; y = min(y, math.exp(n))": "y begins as an integer, .* and is given a float",
+    "y = cuda.grid(1) > 3; y = abs(-2)": "y begins as a truth value, .* and is given an integer",
+    "total = total + 1; total = 3": "total begins as a float, .* and is given an integer",
+    "for total in range(3): out[0] = 1.0": "total begins as a float",
 }
 
 
@@ -189,6 +216,12 @@ def test_what_the_devices_do_not_both_understand_is_refused_with_its_line(line):
         body("total = 0.0", line, "out[1] = x[1]")
     assert raised.value.line == 4
     assert "\nTry: " in str(raised.value)
+
+
+def test_recursion_within_a_function_is_refused_with_its_line():
+    with pytest.raises(KernelError, match=r"k\[1, 1\]\(x\) is nothing(?s:.)*while") as raised:
+        kernel_of("def outer():\n    @cuda.kernel\n    def k(x):\n        k[1, 1](x)\nouter()\n")
+    assert raised.value.line == 4
 
 
 def test_a_number_of_a_module_is_a_float_where_it_is_one(device):
@@ -288,6 +321,12 @@ def test_a_wrong_launch_is_refused_with_the_repair(device, name):
     assert "\nTry: " in str(raised.value)
 
 
+def test_a_wrong_launch_is_refused_with_its_line(device):
+    k = K
+    with pytest.raises(ValueError, match=r"line \d+: k\[0, 32\]\(1, 2, 3\)"):
+        k[0, 32](1, 2, 3)
+
+
 def test_words_of_kernels_mean_nothing_outside():
     for use in (lambda: cuda.grid(1), lambda: cuda.threadIdx.x, cuda.syncthreads):
         with pytest.raises(KernelError, match="within a kernel only"):
@@ -335,7 +374,7 @@ WRONG = {
         [*SHARED, "if cuda.blockIdx.x == 0:", "    s[t] = 1.0", "out[cuda.grid(1)] = s[t]"],
         (2, 4), "before any thread has written it",
     ),
-    "half an index": ([GRID, "out[i / 2] = x[i]"], (1, 2), "whole number"),
+    "a float for an index": ([GRID, "out[x[i]] = 1.0"], (1, 1), "whole number"),
 }  # fmt: skip
 
 
@@ -398,6 +437,12 @@ def test_a_race_names_threads_element_and_repair(device):
     assert "Try: cuda.atomic_add(out, i, value)" in str(error)
 
 
+def test_a_race_of_two_arguments_in_one_memory_asks_for_another_tensor(device):
+    x = tk.ones(8, device=device)
+    with pytest.raises(KernelError, match=r"out\[1\](?s:.)*reads x\[1\](?s:.)*another tensor"):
+        body(GRID, "if i < 7:", "    out[i] = x[i + 1]")[1, 8](x, x, 8)
+
+
 # Counted
 
 
@@ -428,6 +473,14 @@ def test_the_profile_shows_launches_with_their_lines_and_the_least(device):
     shown = repr(profile).splitlines()
     assert "k[1, 8](tk.ones(8, device=device)" in shown[1]
     assert shown[1].split()[-6:] == ["(8)", "2", "(2)", "0", "0", "1"]
+
+
+@pytest.mark.parametrize(
+    "line", ["x[i] = 1.0", "x[i] += 1.0", "x[33 * i] = x[i]", "cuda.atomic_add(x, i, 1.0)"]
+)
+def test_the_least_is_no_more_than_what_was_used(device, line):
+    launch = body(GRID, line, parameters="x")[1, 32](tk.zeros(4096, device=device))
+    assert all(least <= now for least, now in zip(launch.least, launch.counts, strict=True))
 
 
 # On a GPU
@@ -470,6 +523,20 @@ def test_cupy_makes_cuda_of_the_kernels_of_the_chapter(name):
         )
     assert f"__global__ void {name}_(" in made.code
     assert made.code.count("__shared__") == len(source.shared)
+
+
+OTHERWISE_FOR_CUPY = {
+    "'Nothing'": "pass",
+    "y = math.exp(n)": "cupy.exp(numpy.float32(n_))",  # which else is a float16
+    "y = n / 2": "numpy.float32(n_ / numpy.int64(2))",  # which else is a float64
+}
+
+
+@pytest.mark.parametrize("line", OTHERWISE_FOR_CUPY)
+def test_cupy_is_given_a_text_that_computes_in_float32(line):
+    text = body(line).source.for_cupy
+    assert OTHERWISE_FOR_CUPY[line] in text
+    compile(text, "k", "exec")
 
 
 def test_a_gpu_is_given_no_names_but_cupys():

@@ -14,7 +14,7 @@ def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, b
     """x / (1 + |x|) by an operation of its own, its gradient, what gradcheck says."""
 
     @tk.library.custom_op("mine::softsign", mutates_args=())
-    def operation(x):
+    def operation(x: tk.Tensor) -> tk.Tensor:
         return x / (1 + x.abs())
 
     def setup_context(ctx, inputs, output):
@@ -34,7 +34,7 @@ def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, b
 @no_type_check
 def _softsign_program(x, upstream):
     @tk.library.custom_op("mine::softsign", mutates_args=())
-    def operation(x):
+    def operation(x: tk.Tensor) -> tk.Tensor:
         return ...  # x / (1 + |x|)
 
     def setup_context(ctx, inputs, output): ...  # keep the inputs for backward

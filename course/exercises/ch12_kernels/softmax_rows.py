@@ -154,9 +154,10 @@ def _not_divided(x, out, columns):
 class SoftmaxRows(KernelExercise):
     """Softmax in one launch
 
-    Written in operations, softmax is five launches, and each goes through global memory: the
-    largest of each row, a difference, exp, a sum, a quotient. Write it as one kernel. A block takes
-    a row; its 4 threads share the columns: thread `t` takes `t`, `t + 4`, `t + 8`, ...
+    Written in operations, softmax is five launches, and each writes a tensor that the next one
+    reads: the largest of each row, a difference, exp, a sum, a quotient. Write it as one kernel,
+    which may read `x` several times and writes `out` only. A block takes a row; its 4 threads share
+    the columns: thread `t` takes `t`, `t + 4`, `t + 8`, ...
 
     **Input:** `x` and `out` of shape `[rows, columns]` on the device; `columns`, at least 1. There
     are `rows` blocks of 4 threads.

@@ -13,7 +13,8 @@ from tensorkit.cuda import Counts
 
 _ONE_PHASE = (
     "A place of `part` is added to and read by another thread in one phase. Only the first `half` "
-    "threads add. At the end of a round all threads wait: in the loop, after the `if`."
+    "threads add, and what they read is `part[t + half]`. At the end of a round all threads wait: "
+    "in the loop, after the `if`."
 )
 
 

@@ -323,3 +323,15 @@ def test_a_cost_that_is_not_written_is_said_and_stops_nothing():
         tk.register_device("counting", lambda: counting)
         assert (tk.ones(2, device="counting") * 3).tolist() == [3, 3]
     assert "TypeError" in repr(counting)
+
+
+def test_a_chain_that_never_runs_is_not_right_by_what_memory_held_before():
+    def fused(names, x):
+        result = x
+        for name in names:
+            result = getattr(tk, name)(result)
+        del result  # its memory is the next one's
+        return tk.empty_like(x), 1
+
+    report = judge(load()["fused-chain"], fused)
+    assert {row.status for row in report.rows} == {"failed"}
