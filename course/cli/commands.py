@@ -283,13 +283,8 @@ def build(
         changed += builder.build_pages(root)
     _written(root, changed)
     print(f"{len(chosen)} built, {len(changed)} files changed.")
-    from course.authoring.audit import POINTS_OF_A_CHAPTER, lacking
-    from course.notebook import exercise
+    from course.authoring.audit import lacking
 
-    for name in chosen:
-        points = sum(definition.points for definition in exercise.load(name).values())
-        if points != POINTS_OF_A_CHAPTER and not name.startswith("00_"):
-            print(f"{name}: {points:g} points in all; a shipped chapter has {POINTS_OF_A_CHAPTER}.")
     if found := [sentence for name in chosen for sentence in lacking(name)]:
         print("The notebooks are built. Before they are released, mend this:")
         for sentence in found:
