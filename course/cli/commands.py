@@ -423,7 +423,8 @@ def grade(
     from course.grading.gradebook import roster
 
     root, name = _own_chapter(chapter)
-    known = set(roster(root, nbgrader_config(own=True)))
+    config = nbgrader_config(own=True)
+    known = set(roster(root, config))
     with _grading_bar("begins again" if force else "goes on") as watch:
         fault: batch.Ungraded | None = None
         try:
@@ -452,9 +453,9 @@ def grade(
             "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
         )
-    if old := older_than_grades(root, name):
+    if old := older_than_grades(root, name, config):
         print(
-            f"Feedback is older than the grade of {', '.join(old)}: "
+            f"Feedback is older than the grade or comments of {', '.join(old)}: "
             f"nbgrader generate_feedback {name} --force"
         )
     graded = sum(result.status == "graded" for result in results)
@@ -560,6 +561,8 @@ def report(
     root, name = _own_chapter(chapter)
     page, found = class_files.write(root, name, names=names)
     print(f"Need help: {len(found.need_help)}. Handed nothing in: {len(found.absent)}.")
+    if found.not_graded:
+        print(f"Handed in and not graded: {len(found.not_graded)}: course grade {name}")
     if found.exercises and found.hardest[0].lost:
         print(f"Most points were lost in: {found.hardest[0].title}")
     print(page)

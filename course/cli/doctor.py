@@ -206,8 +206,7 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         others = [
             at
             for at, cell in own
-            if matching.defines(cell, answer)
-            and cell["source"].strip() != answer["source"].strip()
+            if matching.defines(cell, answer) and cell["source"].strip() != answer["source"].strip()
         ]
         if not others:
             continue
