@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, WITH_WORKERS, Class, School, cell_of, put_first
+from classroom import CHAPTER, LIMITS, PIXELS, WITH_WORKERS, Class, School, cell_of, put_first
 
 from course.authoring.release import nbgrader_config
 from course.cli import commands
@@ -82,7 +82,7 @@ def test_the_report_has_the_gradebooks_points_and_counts_no_grade_of_an_earlier_
     with graded.gradebook() as book:
         grades = book.find_submission(CHAPTER, "ada").notebooks[0].grades
         of = next(grade for grade in grades if grade.name == "check-pixels")
-        of.manual_score, of.extra_credit = 5.0, 2.0
+        of.manual_score, of.extra_credit = PIXELS, 2.0
         book.db.commit()
     graded.submit("bob", Class(None, source).honest())  # type: ignore[arg-type]
     class_files.write(graded.root, CHAPTER, names=True)
@@ -91,9 +91,9 @@ def test_the_report_has_the_gradebooks_points_and_counts_no_grade_of_an_earlier_
     found = {
         name: tuple(rows[name][key] for key in ("status", "points", "pixels")) for name in rows
     }
-    assert found["ada"] == ("graded", "21.0", "7.0")
+    assert found["ada"] == ("graded", "22.0", f"{PIXELS + 2.0}")
     assert found["bob"] == ("not graded", "0.0", "")
-    assert found["dan"] == ("graded", "20.0", "6.0")
+    assert found["dan"] == ("graded", "20.0", f"{float(PIXELS)}")
     with pytest.raises(CourseError, match="Handed in and not graded: 'bob'"):
         write(graded, "ada", "Divide.")
 
