@@ -38,7 +38,7 @@ class Grade:
     points_by_cell: Mapping[str, float]
     """With what was entered by hand, before the penalty for lateness."""
     comments: Mapping[str, str | None]
-    """By cell."""
+    """By cell, in the order of their names, as `points_by_cell` is."""
 
 
 def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
@@ -50,7 +50,7 @@ def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
 
 
 def by_learner(root: Path, chapter: str, config: Config) -> dict[str, Grade]:
-    """The grades of a chapter, opened for reading alone. config: nbgrader's."""
+    """The grades of a chapter, by learner. config: nbgrader's."""
     with opened(root, config) as book:
         return {grade.learner: grade for grade in grades_of(book, chapter)}
 
@@ -62,6 +62,8 @@ def grade_of(student: Student, own: SubmittedAssignment | None, possible: float)
     penalty = (own.late_submission_penalty or 0.0) if own else 0.0
     moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
     notebooks = own.notebooks if own else []
+    points = {each.name: each.score for notebook in notebooks for each in notebook.grades}
+    comments = {each.name: each.comment for notebook in notebooks for each in notebook.comments}
     return Grade(
         student.id,
         student.first_name or "",
@@ -73,8 +75,8 @@ def grade_of(student: Student, own: SubmittedAssignment | None, possible: float)
         own.total_seconds_late if own else 0.0,
         own is None,
         own is None or not own.needs_manual_grade,
-        dict(sorted((each.name, each.score) for own in notebooks for each in own.grades)),
-        dict(sorted((each.name, each.comment) for own in notebooks for each in own.comments)),
+        dict(sorted(points.items())),
+        dict(sorted(comments.items())),
     )
 
 

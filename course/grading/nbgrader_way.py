@@ -181,7 +181,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         older = sorted(learners.intersection(older_than_grades(root, chapter, self.config)))
         if older:
             self.fail(
-                f"Feedback is older than points or comments of "
+                "Feedback is older than the grade or comments of "
                 f"{listed(older, intake.MOST_NAMED)}: "
                 f"nbgrader generate_feedback {chapter} --force. Nothing was released."
             )
