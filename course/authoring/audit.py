@@ -29,7 +29,6 @@ from course.notebook.runner import Budget, Outcome
 from course.notebook.trials import fixed_cases, meets_the_notebook, right_outcomes, trials
 
 SECONDS = 30.0
-POINTS_OF_A_CHAPTER = 20
 
 
 def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:

@@ -88,7 +88,9 @@ class {kind}(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 2.0]), label="two numbers")
+        yield case(tk.tensor(draw.floats(1, -9, 9)), label="one number")
         yield case(tk.tensor(draw.floats(4, -9, 9)), label="any four numbers")
+        yield case(tk.tensor(draw.floats(6, -9, -1)), label="six negative numbers")
         yield case(tk.zeros(0), label="no numbers (empty)")
 '''
 

@@ -193,9 +193,8 @@ def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 
 def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
-    """Answers in a cell of the learner's own, where another one is graded."""
-    handed_in = matching.cells_of(content)
-    written = {(matching.grade_id(cell), cell["source"].strip()) for cell in handed_in}
+    """Other answers in cells of the learner's own, and which of them is graded."""
+    written = {matching.grade_id(cell): cell for cell in matching.cells_of(content)}
     code = ((at, cell) for at, cell in enumerate(cells) if cell["cell_type"] == "code")
     own = [(at, cell) for at, cell in code if cell["id"] not in source.by_id]
     for start, answer in enumerate(cells):
@@ -205,18 +204,30 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         check = (at for at, cell in enumerate(cells) if matching.grade_id(cell) == f"check-{name}")
         end = next(check, start)
         others = [
-            cell for at, cell in own if not start < at < end and matching.defines(cell, answer)
+            at
+            for at, cell in own
+            if matching.defines(cell, answer) and cell["source"].strip() != answer["source"].strip()
         ]
-        if any(other["source"].strip() != answer["source"].strip() for other in others):
-            stub = source.by_id[answer["id"]]["source"].strip()
+        if not others:
+            continue
+        released = source.by_id[answer["id"]]
+        both = f"The cell {name} and a cell of your own both have an answer."
+        if name in written and matching.is_untouched(written[name], released):
             sentence = (
                 f"Cells of your own have different answers to {name}. The last one is graded: move "
                 f"the right one into the cell {name}."
-                if written & {(name, stub), (name, "")}
-                else f"The cell {name} and a cell of your own both have an answer. The one in the "
-                f"cell {name} is graded: if the other is the right one, copy it there."
             )
-            yield Finding(LOOK, sentence)
+        elif any(start < at < end for at in others):
+            sentence = (
+                f"{both} Yours stands between the cell {name} and its check, so it is graded: move "
+                f"the right one into the cell {name}, and delete the other."
+            )
+        else:
+            sentence = (
+                f"{both} The one in the cell {name} is graded: if the other is the right one, copy "
+                "it there."
+            )
+        yield Finding(LOOK, sentence)
 
 
 def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     root = paths.course_root()
     copies.make_copies(root)
     _check_folders_of_jupyter()
-    _check_address(ip, 0 if port is None else _number(port))
+    number = 0 if port is None else _number(port)
     if browser not in (None, "none"):
         os.environ["BROWSER"] = str(browser)  # read by Python's webbrowser module
     has_browser = browser != "none" and _has_browser()
@@ -53,6 +53,11 @@ def start(*, port: str | None = None, browser: str | None = None, ip: str = OWN_
     paths.scripts_on_path()
     os.chdir(root)
     lock = _start_lock()
+    try:
+        _check_address(ip, number)
+    except CourseError:
+        os.close(lock)
+        raise
     server = _prepared(
         [
             f"--ServerApp.root_dir={root}",

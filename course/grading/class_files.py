@@ -3,9 +3,8 @@
     course/reports/CHAPTER/index.html      the page; no script, nothing from elsewhere
     course/reports/CHAPTER/learners.csv    points by learner and exercise
 
-Learners have pseudonyms, the same ones each time; git ignores the folder. All of it is read from
-the results that grading left in `course/graded/`: points as the checks gave them, without points by
-hand and penalties, which are the gradebook's.
+Learners have pseudonyms, the same ones each time; git ignores the folder. Points are read from the
+gradebook, all else from the results that grading left in `course/graded/`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def write(
     Raises CourseError if nothing is graded, or if something is graded by other points.
     """
     from course.authoring.release import nbgrader_config
-    from course.grading import gradebook  # nbgrader takes a second to import
+    from course.grading import gradebook, grades  # nbgrader takes a second to import
 
     config = nbgrader_config(own=True) if config is None else config
     known = gradebook.roster(root, config)
@@ -51,11 +50,14 @@ def write(
     handed_in = [folder.name for folder in batch.folders(root, chapter)]
     source = matching.source_of(root, chapter)
     given = [cell["source"] for cell in source.released["cells"] if cell["cell_type"] == "code"]
-    report = ClassReport(chapter, results, known, given, handed_in)
-    if not report.results:
-        raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
     counted = [result for result in results if result.learner in {*known, *handed_in}]
     gradebook.check_current(root, source, counted, config)
+    waiting = batch.not_graded(root, chapter)  # what was graded of them is not the last
+    results = [result for result in results if result.learner not in waiting]
+    if not results:
+        raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
+    entered = grades.by_learner(root, chapter, config)
+    report = ClassReport(chapter, results, known, given, handed_in, entered)
     secret = batch.secret_of(root)
 
     def name(learner: str) -> str:
@@ -77,12 +79,17 @@ def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
     ids = [exercise.id for exercise in report.exercises]
     yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
     for result in report.results:
-        points = {
-            exercise.report.exercise_id: exercise.report.score for exercise in result.exercises
-        }
+        points = {each.report.exercise_id: report.points(result, each) for each in result.exercises}
         row = [points.get(id, "") for id in ids]
         rest = [len(result.troubles), len(result.repaired), result.source[:12]]
-        yield [name(result.learner), result.status, result.score, result.possible, *row, *rest]
+        yield [
+            name(result.learner),
+            result.status,
+            report.points(result),
+            report.possible,
+            *row,
+            *rest,
+        ]
     without = [(learner, "nothing") for learner in report.absent]
     without += [(learner, "not graded") for learner in report.not_graded]
     for learner, status in without:

@@ -104,7 +104,7 @@ def _points_chart(report: ClassReport) -> dict[str, str]:
     possible = report.possible or 1.0
     counts = [0] * N_STEPS
     for result in report.graded:
-        counts[min(int(N_STEPS * result.score / possible), N_STEPS - 1)] += 1
+        counts[min(int(N_STEPS * report.points(result) / possible), N_STEPS - 1)] += 1
     edges = [f"{possible * n / N_STEPS:g}" for n in range(N_STEPS + 1)]
     named = [
         f"{count} with {edges[n]} to {edges[n + 1]}" for n, count in enumerate(counts) if count

@@ -6,15 +6,19 @@ import ast
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from course.grading import similar
 from course.grading.result import Graded, Result
 from course.grading.similar import Pair
 from course.notebook import exercise, matching
 from course.notebook.report import Report
+
+if TYPE_CHECKING:
+    from course.grading.grades import Grade
 
 PASSED, PARTLY, FAILED, NOT_STARTED = "passed", "partly", "failed", "not started"
 STATUSES = (PASSED, PARTLY, FAILED, NOT_STARTED)
@@ -45,6 +49,8 @@ class ExerciseSummary:
 
     id: str
     found: Sequence[tuple[Result, Graded]]
+    points: Sequence[float]
+    """Of each of them, as the gradebook has them."""
     hints: int
     """Cells that open a hint, in all notebooks; what learners left there, no more."""
 
@@ -58,12 +64,12 @@ class ExerciseSummary:
 
     @property
     def mean(self) -> float:
-        return statistics.fmean(graded.report.score for _, graded in self.found)
+        return statistics.fmean(self.points)
 
     @property
     def lost(self) -> float:
         """Points that the whole class lost here."""
-        return sum(graded.report.possible - graded.report.score for _, graded in self.found)
+        return sum(self.possible - points for points in self.points)
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -115,7 +121,8 @@ class ClassReport:
     """The results of one chapter.
 
     roster: the learners whom the gradebook knows. given_cells: the code of the released notebook.
-    handed_in: the learners who have a folder of this chapter.
+    handed_in: the learners who have a folder of this chapter. grades: of each learner, as the
+    gradebook has them; where there is none, points are those that the checks gave.
     """
 
     def __init__(
@@ -125,8 +132,10 @@ class ClassReport:
         roster: Sequence[str] = (),
         given_cells: Sequence[str] = (),
         handed_in: Sequence[str] = (),
+        grades: Mapping[str, Grade] | None = None,
     ) -> None:
         self.chapter, self.results, self._given_cells = chapter, results, given_cells
+        self._grades = grades or {}
         with_result = {result.learner for result in results}
         self.not_graded = sorted({*handed_in} - with_result)
         """Who handed in what has no result: this machine could not grade it, or nobody tried."""
@@ -134,6 +143,14 @@ class ClassReport:
         self.absent = [learner for learner in roster if learner not in present]
         """Whom the gradebook knows, and who handed nothing in."""
         self.graded = [result for result in results if result.status == "graded"]
+
+    def points(self, result: Result, graded: Graded | None = None) -> float:
+        """The points of a learner, or those of one of their exercises."""
+        grade = self._grades.get(result.learner)
+        if graded is None:
+            return result.score if grade is None else grade.points
+        computed = graded.report.score
+        return computed if grade is None else grade.points_by_cell.get(graded.cell, computed)
 
     @cached_property
     def exercises(self) -> list[ExerciseSummary]:
@@ -145,7 +162,10 @@ class ClassReport:
         hints = Counter(
             id for result in self.graded for text in _code(result) for id in _HINT.findall(text)
         )
-        return [ExerciseSummary(id, answers, hints[id]) for id, answers in found.items()]
+        return [
+            ExerciseSummary(id, answers, [self.points(*each) for each in answers], hints[id])
+            for id, answers in found.items()
+        ]
 
     @property
     def hardest(self) -> list[ExerciseSummary]:
@@ -154,21 +174,22 @@ class ClassReport:
 
     @cached_property
     def possible(self) -> float:
-        return max((result.possible for result in self.graded), default=0.0)
+        of_checks = [result.possible for result in self.graded]
+        return max([grade.possible for grade in self._grades.values()] or of_checks, default=0.0)
 
     @property
     def median(self) -> float:
         """Of the points of those who were graded."""
-        return statistics.median([result.score for result in self.graded] or [0.0])
+        return statistics.median(map(self.points, self.graded)) if self.graded else 0.0
 
     @cached_property
     def need_help(self) -> list[tuple[Result, str]]:
         """Who has less than half of the points, or nothing that could be graded, and why."""
         found = []
-        for result in sorted(self.results, key=lambda result: (result.score, result.learner)):
+        for result in sorted(self.results, key=lambda each: (self.points(each), each.learner)):
             if result.status != "graded":
                 found.append((result, result.sentence or result.status))
-            elif result.score < self.possible / 2:
+            elif self.points(result) < self.possible / 2:
                 found.append((result, _why(result)))
         return found
 

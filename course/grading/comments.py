@@ -9,6 +9,7 @@ from nbgrader.api import MissingEntry
 
 from course.grading.class_report import ClassReport
 from course.grading.gradebook import opened
+from course.grading.grades import check_grades
 from course.grading.result import all_stored
 from course.shared.errors import CourseError
 
@@ -22,13 +23,15 @@ def comment(
     replace. It is the comment that a person writes in Formgrader, so grading again keeps it.
     config: nbgrader's.
 
-    Raises CourseError where there is no such answer, or where it is not wrong.
+    Raises CourseError where there is no such answer, where it is not wrong, and where grades are
+    missing or not those of now.
     """
     if not text.strip():
         raise CourseError("A comment needs a text.")
     learners = _wrong_in_the_same_way(root, chapter, exercise, like)
     written, kept = [], []
     with opened(root, config) as book:
+        check_grades(book, chapter, config)
         for learner in learners:
             try:
                 found = book.find_comment(exercise, chapter, chapter, learner)

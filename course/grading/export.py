@@ -10,91 +10,37 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from nbgrader.api import Gradebook
 from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
-from traitlets.config import Config
 
-from course.grading import batch, intake
-from course.grading.gradebook import check_current, opened
-from course.grading.result import all_stored
-from course.notebook import matching
+from course.grading import intake
+from course.grading.gradebook import opened
+from course.grading.grades import Grade, check_grades, grades_of
 from course.shared import files, paths
 from course.shared.errors import CourseError
 from course.shared.words import listed
 
 
-@dataclass(frozen=True)
-class Grade:
-    """What one learner has in one chapter."""
+class NbgraderExport(ExportPlugin):
+    """What `nbgrader export` calls, and `write`, which `course export` calls."""
 
-    learner: str
-    first_name: str
-    last_name: str
-    email: str
-    points: float
-    possible: float
-    handed_in: datetime | None
-    """In UTC; None for whoever handed nothing in, and where the moment is not known."""
-    seconds_late: float
-    is_missing: bool
-    """Whether nothing was handed in."""
-    is_complete: bool
-    """Whether everything that a person must grade is graded."""
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file. nbgrader would print a CourseError with its traceback."""
+        try:
+            self.write(gradebook)
+        except CourseError as problem:
+            raise SystemExit(f"course: {problem}") from None
+
+    def write(self, gradebook: Gradebook) -> None:
+        """Write the file. Raises CourseError if a grade is missing or a value is unsafe."""
+        raise NotImplementedError
 
 
-def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
-    """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
-    assignment = book.find_assignment(chapter)
-    found = {own.student_id: own for own in book.assignment_submissions(chapter)}
-    grades = []
-    for student in sorted(book.students, key=lambda student: student.id):
-        own = found.get(student.id)
-        if own and not any(each.grades for each in own.notebooks):
-            own = None  # an extension alone
-        penalty = (own.late_submission_penalty or 0.0) if own else 0.0
-        moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
-        grades.append(
-            Grade(
-                student.id,
-                student.first_name or "",
-                student.last_name or "",
-                student.email or "",
-                max(0.0, own.score - penalty) if own else 0.0,
-                assignment.max_score,
-                moment,
-                own.total_seconds_late if own else 0.0,
-                own is None,
-                own is None or not own.needs_manual_grade,
-            )
-        )
-    return grades
-
-
-def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
-    """Raises CourseError if somebody has no grade of what is handed in, or one of other points.
-
-    config: nbgrader's.
-    """
-    root = paths.course_root()
-    learners = {student.id for student in book.students}
-    learners |= {folder.name for folder in batch.folders(root, chapter)}
-    results = [result for result in all_stored(root, chapter) if result.learner in learners]
-    check_current(root, matching.source_of(root, chapter), results, config)
-    if waiting := batch.not_graded(root, chapter):
-        raise CourseError(
-            f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
-            f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
-            "be graded has to leave course/submitted/. Nothing was written."
-        )
-
-
-class PlatformExport(ExportPlugin):
+class PlatformExport(NbgraderExport):
     """What all platforms have in common: one chapter, one row for each learner."""
 
     identities = Unicode(help="a CSV file: learner, and columns of the platform").tag(config=True)
@@ -102,8 +48,8 @@ class PlatformExport(ExportPlugin):
     person_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that say who somebody is; a file of identities may give each of them."""
 
-    def export(self, gradebook: Gradebook) -> None:
-        """Write the file. Raises CourseError if a grade is missing or a value is unsafe."""
+    def write(self, gradebook: Gradebook) -> None:
+        """Write one row for each learner."""
         if len(self.assignment) != 1:
             raise CourseError("Export one chapter at a time: its rows are those of persons.")
         chapter = str(self.assignment[0])
@@ -256,19 +202,19 @@ class GradescopeExport(PlatformExport):
         return [*points, status, "", moment, late, "", ""]
 
 
-class CsvExport(CsvExportPlugin):
+class CsvExport(NbgraderExport, CsvExportPlugin):
     """nbgrader's own columns, of chapters whose grades are whole."""
 
-    def export(self, gradebook: Gradebook) -> None:
-        """Write the file. Raises CourseError if a grade is missing or older than its points."""
+    def write(self, gradebook: Gradebook) -> None:
+        """Write what nbgrader's own plugin writes."""
         known = {each.name for each in gradebook.assignments if each.notebooks}
         built = paths.released_chapters(paths.course_root())
         for chapter in map(str, self.assignment or sorted(known.intersection(built))):
             check_grades(gradebook, chapter, self.config)
-        super().export(gradebook)
+        CsvExportPlugin.export(self, gradebook)
 
 
-PLATFORMS: Mapping[str, type[ExportPlugin]] = {
+PLATFORMS: Mapping[str, type[NbgraderExport]] = {
     "canvas": CanvasExport,
     "moodle": MoodleExport,
     "gradescope": GradescopeExport,
@@ -298,5 +244,5 @@ def export(
     with opened(root, config) as book:
         plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], config=config, **own)
         to.parent.mkdir(parents=True, exist_ok=True)
-        plugin.export(book)
+        plugin.write(book)
         return [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]

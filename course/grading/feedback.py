@@ -7,6 +7,7 @@ the browser to run any.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from contextlib import suppress
@@ -23,14 +24,17 @@ from traitlets.config import Config
 
 from course.grading import class_report
 from course.grading.gradebook import check_current
+from course.grading.grades import Grade, by_learner, grade_of
 from course.grading.result import autograded_file, stored
 from course.grading.session import remove
 from course.notebook import exercise, matching
 from course.notebook.limited import limited
-from course.shared import extras
+from course.shared import extras, files
 from course.shared.errors import CourseError, TimeLimit
 
 _TEMPLATES = Path(__file__).with_name("templates")
+NOTE = "shown.txt"
+"""The file beside a page with a digest of what the page shows."""
 MOST = 2000
 """Characters of one formula."""
 LONGEST, _LEFT = 2.0, "seconds for formulas"
@@ -79,6 +83,7 @@ class Heading(Preprocessor):
         root = Path(self.config.CourseDirectory.root)
         source = matching.source_of(root, chapter)
         result = stored(root, learner, chapter)
+        folder = root / "course" / "feedback" / learner / chapter
         if result is None or not result.has_page(root):
             sentence = f"The autograded notebook of {learner} is not that of the grade"
             raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
@@ -86,9 +91,13 @@ class Heading(Preprocessor):
             check_current(root, source, [result], self.config)
         except CourseError as problem:
             # nbgrader has made the folder, and would take it for a page the next time
-            remove(root / "course" / "feedback" / learner / chapter)
+            remove(folder)
             raise SystemExit(f"course: {problem}") from None
-        names["heading"] = {"title": source.title, **_heading(names["db_url"], chapter, learner)}
+        with Gradebook(names["db_url"]) as book:
+            own = book.find_submission(chapter, learner)
+            grade, is_due = grade_of(own.student, own, own.assignment.max_score), bool(own.duedate)
+        files.write(folder / NOTE, _shown(root, chapter, grade))
+        names["heading"] = {"title": source.title, **_heading(grade, is_due=is_due)}
         statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:
@@ -120,27 +129,39 @@ def _status(score: float | None, possible: float | None, found: str | None) -> s
     return class_report.NOT_STARTED if found == class_report.NOT_STARTED else class_report.FAILED
 
 
-def older_than_grades(root: Path, chapter: str) -> list[str]:
-    """The learners whose page is older than their autograded notebook."""
-    found = []
-    for page in sorted((root / "course" / "feedback").glob(f"*/{chapter}/{chapter}.html")):
-        shown = autograded_file(root, page.parents[1].name, chapter)
-        if shown.is_file() and page.stat().st_mtime < shown.stat().st_mtime:
-            found.append(page.parents[1].name)
-    return found
+def older_than_grades(root: Path, chapter: str, config: Config) -> list[str]:
+    """The learners whose page shows other points, comments or answers than there are now.
+
+    config: nbgrader's.
+    """
+    pages = sorted((root / "course" / "feedback").glob(f"*/{chapter}/{chapter}.html"))
+    notes = {page.parents[1].name: page.with_name(NOTE) for page in pages}
+    grades = by_learner(root, chapter, config) if notes else {}
+    shown = {
+        learner: _shown(root, chapter, grades[learner]) for learner in notes if learner in grades
+    }
+    return [
+        learner
+        for learner, digest in shown.items()
+        if not notes[learner].is_file() or notes[learner].read_text("ascii") != digest
+    ]
 
 
-def _heading(db_url: str, chapter: str, learner: str) -> dict[str, Any]:
+def _shown(root: Path, chapter: str, grade: Grade) -> str:
+    """A digest of all that a page of feedback shows."""
+    page = autograded_file(root, grade.learner, chapter)
+    answers = page.read_bytes() if page.is_file() else b""
+    return hashlib.sha256(repr(grade).encode() + answers).hexdigest()
+
+
+def _heading(grade: Grade, *, is_due: bool) -> dict[str, Any]:
     """Whose submission it is, when it was handed in, and how late that is."""
-    with Gradebook(db_url) as book:
-        found = book.find_submission(chapter, learner)
-        student, timestamp, due = found.student, found.timestamp, found.duedate
-        seconds = found.total_seconds_late
-        name = " ".join(filter(None, [student.first_name, student.last_name]))
-    lateness = "in time" if due and timestamp else ""
+    name = " ".join(filter(None, [grade.first_name, grade.last_name]))
+    moment, seconds = grade.handed_in, grade.seconds_late
+    lateness = "in time" if is_due and moment else ""
     return {
-        "learner": f"{name} ({learner})" if name else learner,
-        "handed_in": f"{timestamp:%d %B %Y, %H:%M} UTC".lstrip("0") if timestamp else "unknown",
+        "learner": f"{name} ({grade.learner})" if name else grade.learner,
+        "handed_in": f"{moment:%d %B %Y, %H:%M} UTC".lstrip("0") if moment else "unknown",
         "is_late": seconds > 0,
         "lateness": f"{_duration(seconds)} late" if seconds > 0 else lateness,
     }

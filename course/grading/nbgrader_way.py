@@ -178,11 +178,16 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
             check_current(root, matching.source_of(root, chapter), results, self.config)
         except CourseError as problem:
             self.fail(str(problem))
-        if older := sorted(learners.intersection(older_than_grades(root, chapter))):
+        older = sorted(learners.intersection(older_than_grades(root, chapter, self.config)))
+        if older:
             self.fail(
-                f"Feedback is older than the grade of {listed(older, intake.MOST_NAMED)}: "
+                "Feedback is older than the grade or comments of "
+                f"{listed(older, intake.MOST_NAMED)}: "
                 f"nbgrader generate_feedback {chapter} --force. Nothing was released."
             )
+        if waiting := sorted(learners.intersection(batch.not_graded(root, chapter))):
+            names = listed(waiting, intake.MOST_NAMED)
+            self.log.warning("Handed in anew, with the page of the submission before: %s", names)
         super().copy_files()
         for page in pages:
             secret = (page.parent / "submission_secret.txt").read_text(encoding="ascii")

@@ -239,26 +239,35 @@ def test_a_home_that_cannot_be_written_is_said(
 
 
 @pytest.mark.rest
-def test_a_second_start_at_once_takes_the_next_port(server: Server) -> None:
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_second_start_at_once_takes_the_next_port_or_says_that_its_own_is_taken(
+    server: Server, is_named: bool
+) -> None:
+    port = str(_free_port())
     command = [sys.executable, "-m", "course", "lab", "--browser", "none"]
+    command += ["--port", port] * is_named
     started = [
         subprocess.Popen(
             command,
             env={**os.environ, "COURSE_ROOT": str(server.course)},
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
         for _ in range(2)
     ]
+    said = []
     try:
         addresses = [process.stdout.readline() for process in started if process.stdout is not None]
         ports = {address.partition("127.0.0.1:")[2].partition("/")[0] for address in addresses}
-        assert len(ports - {""}) == 2
+        assert len(ports - {""}) == 2 - is_named
     finally:
         for process in started:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            said.append(process.communicate(timeout=30)[1])
+    if is_named:
+        assert any(each.startswith(f"course: Port {port} is taken") for each in said), said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux calls all of 127.* its own")

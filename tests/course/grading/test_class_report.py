@@ -13,7 +13,7 @@ from classroom import CHAPTER, ROOT
 from nbgrader.api import Gradebook
 from traitlets.config import Config
 
-from course.grading import class_files, class_report, gradebook, intake
+from course.grading import class_files, class_report, gradebook, grades, intake
 from course.grading.class_page import groups_of
 from course.grading.result import Graded, Result, result_file
 from course.grading.similar import Pair
@@ -31,6 +31,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("notebooks", "solutions"):
         shutil.copytree(ROOT / folder / CHAPTER, tmp_path / folder / CHAPTER)
     monkeypatch.setattr(gradebook, "check_current", lambda *arguments: None)
+    monkeypatch.setattr(grades, "by_learner", lambda *arguments: {})
 
 
 def result(learner: str, earned: float, answer: str = "", got: str = "", hints: int = 0) -> Result:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, LIMITS, WITH_WORKERS, Class, School, cell_of, put_first
+from classroom import CHAPTER, LIMITS, PIXELS, WITH_WORKERS, Class, School, cell_of, put_first
 
 from course.authoring.release import nbgrader_config
 from course.cli import commands
-from course.grading import batch, class_report, result
+from course.grading import batch, class_files, class_report, result
 from course.grading.comments import comment
 from course.notebook import exercise
 from course.notebook.matching import Source
@@ -72,6 +73,29 @@ def test_the_commands_say_who_needs_help_what_is_hardest_and_where_the_grades_ar
     assert f"Need help: 0. Handed nothing in: 1.\nMost points were lost in: {title}\n" in said
     commands.app(["export", CHAPTER, "--to", "csv"], standalone_mode=False)
     assert capsys.readouterr().out == f"{graded.root}/course/{CHAPTER}-grades.csv\n"
+
+
+@pytest.mark.rest
+def test_the_report_has_the_gradebooks_points_and_counts_no_grade_of_an_earlier_submission(
+    graded: School, source: Source
+) -> None:
+    with graded.gradebook() as book:
+        grades = book.find_submission(CHAPTER, "ada").notebooks[0].grades
+        of = next(grade for grade in grades if grade.name == "check-pixels")
+        of.manual_score, of.extra_credit = PIXELS, 2.0
+        book.db.commit()
+    graded.submit("bob", Class(None, source).honest())  # type: ignore[arg-type]
+    class_files.write(graded.root, CHAPTER, names=True)
+    text = (graded.root / "course" / "reports" / CHAPTER / "learners.csv").read_text("utf-8")
+    rows = {row["learner"]: row for row in csv.DictReader(text.splitlines())}
+    found = {
+        name: tuple(rows[name][key] for key in ("status", "points", "pixels")) for name in rows
+    }
+    assert found["ada"] == ("graded", "22.0", f"{PIXELS + 2.0}")
+    assert found["bob"] == ("not graded", "0.0", "")
+    assert found["dan"] == ("graded", "20.0", f"{float(PIXELS)}")
+    with pytest.raises(CourseError, match="Handed in and not graded: 'bob'"):
+        write(graded, "ada", "Divide.")
 
 
 @pytest.mark.rest

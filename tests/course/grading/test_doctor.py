@@ -195,23 +195,32 @@ def test_an_answer_that_no_line_begins_to_define_is_not_accused(
     assert only.startswith(f"look      The cell {ID} has `{name}`, but no line of it begins with")
 
 
-def test_an_answer_in_two_cells_is_worth_a_look(klass: Class, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("below", "which"),
+    [(ID, "Yours stands between"), (f"check-{ID}", f"The one in the cell {ID} is graded")],
+)
+def test_an_answer_in_two_cells_is_worth_a_look(
+    klass: Class, tmp_path: Path, below: str, which: str
+) -> None:
     notebook = klass.honest()
     cell = {"cell_type": "code", "source": cell_of(notebook, ID)["source"] + "\n", "metadata": {}}
-    notebook["cells"].append({**cell, "id": "the-same"})
+    at = notebook["cells"].index(cell_of(notebook, below)) + 1
+    notebook["cells"].insert(at, {**cell, "id": "the-same"})
     assert said(tmp_path, notebook) == []
-    notebook["cells"].append({**cell, "source": cell["source"] + "# better", "id": "another"})
+    notebook["cells"].insert(at, {**cell, "source": cell["source"] + "# better", "id": "another"})
     (only,) = said(tmp_path, notebook)
-    assert only.startswith(f"look      The cell {ID} and a cell of your own both have an answer.")
+    both = f"look      The cell {ID} and a cell of your own both have an answer."
+    assert only.startswith(f"{both} {which}")
 
 
+@pytest.mark.parametrize("left", ["{}", "# see below"])
 def test_different_answers_in_own_cells_are_worth_a_look(
-    klass: Class, source: Source, tmp_path: Path
+    klass: Class, source: Source, tmp_path: Path, left: str
 ) -> None:
     notebook = klass.honest()
     answer = cell_of(notebook, ID)
     cell = {"cell_type": "code", "source": answer["source"], "metadata": {}}
-    answer["source"] = source.by_id[ID]["source"]
+    answer["source"] = left.format(source.by_id[ID]["source"])
     notebook["cells"] += [{**cell, "source": cell["source"] + "# try", "id": "first"}]
     notebook["cells"] += [{**cell, "id": "second"}]
     look, repaired = said(tmp_path, notebook)

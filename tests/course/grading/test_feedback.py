@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +9,13 @@ from pathlib import Path
 import pytest
 from classroom import CHAPTER, Class, School, cell_of
 from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange import ExchangeError
 from traitlets.config import Config
 
 from course.grading.batch import grade
 from course.grading.feedback import older_than_grades, with_mathml
+from course.grading.nbgrader_way import ReleaseFeedback
 
 
 @pytest.mark.parametrize(
@@ -56,16 +58,6 @@ def test_a_formula_brings_no_tag_and_no_attribute_of_its_own(latex: str) -> None
     assert not re.search(r"<script|href=|style=|class=|onclick=", found)
 
 
-def test_who_has_feedback_that_is_older_than_the_grade_is_named(tmp_path: Path) -> None:
-    for learner, made in (("ada", 1), ("bob", 3)):
-        for kind, end, moment in (("feedback", "html", made), ("autograded", "ipynb", 2)):
-            file = tmp_path / "course" / kind / learner / CHAPTER / f"{CHAPTER}.{end}"
-            file.parent.mkdir(parents=True)
-            file.touch()
-            os.utime(file, (moment, moment))
-    assert older_than_grades(tmp_path, CHAPTER) == ["ada"]
-
-
 @pytest.fixture
 def graded(school: School, klass_once: Class) -> Config:
     """The configuration of a class with a learner who wrote a formula, a script and a mistake."""
@@ -98,7 +90,6 @@ def graded(school: School, klass_once: Class) -> Config:
 def _feedback(config: Config) -> Path:
     """Run `nbgrader generate_feedback` and give the learner's page."""
     from nbgrader.converters import GenerateFeedback
-    from nbgrader.coursedir import CourseDirectory
 
     GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
     folder = Path(config.CourseDirectory.root, "course", "feedback", "ada", CHAPTER)
@@ -109,6 +100,29 @@ def _feedback(config: Config) -> Path:
 def page(graded: Config) -> str:
     """The learner's feedback."""
     return _feedback(graded).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [("grades", "manual_score"), ("grades", "extra_credit"), ("comments", "manual_comment")],
+)
+def test_a_page_of_before_a_change_by_hand_is_not_released(
+    school: School, graded: Config, kind: str, change: str
+) -> None:
+    _feedback(graded)
+    assert older_than_grades(school.root, CHAPTER, graded) == []
+    with school.gradebook() as book:
+        entries = getattr(book.find_submission(CHAPTER, "ada").notebooks[0], kind)
+        setattr(entries[0], change, 0.5)
+        book.db.commit()
+    assert older_than_grades(school.root, CHAPTER, graded) == ["ada"]
+    exchange = school.root / "exchange"
+    exchange.mkdir()
+    graded.Exchange.root = str(exchange)
+    directory = CourseDirectory(config=graded)
+    with pytest.raises(ExchangeError, match=r"generate_feedback 01_tensors --force\. Nothing was"):
+        ReleaseFeedback(coursedir=directory, authenticator=None, config=graded).start()
+    assert not list(exchange.rglob("*.html"))
 
 
 @pytest.mark.rest

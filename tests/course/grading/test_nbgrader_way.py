@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -107,12 +106,11 @@ def test_what_release_feedback_needs_lies_beside_the_notebook(
 def test_whose_feedback_is_older_than_the_grade_is_named(
     school: School, half: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, moment in (("ann", 0), ("bob", time.time() + 1000)):
+    for name in ("ann", "bob"):
         school.submit(name, half)
-        page = school.root / "course" / "feedback" / name / CHAPTER / f"{CHAPTER}.html"
-        page.parent.mkdir(parents=True)
-        page.touch()
-        os.utime(page, (moment, moment))
+    page = school.root / "course" / "feedback" / "ann" / CHAPTER / f"{CHAPTER}.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
     commands.app(["grade", CHAPTER], standalone_mode=False)
     said = capsys.readouterr().out
-    assert f"the grade of ann: nbgrader generate_feedback {CHAPTER} --force" in said
+    assert f"the grade or comments of ann: nbgrader generate_feedback {CHAPTER} --force" in said

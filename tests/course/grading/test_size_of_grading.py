@@ -6,9 +6,9 @@ import size
 
 COURSE = Path(__file__).parents[3] / "course"
 
-APART = ("export.py", "comments.py", "watch.py")
+APART = ("export.py", "grades.py", "comments.py", "watch.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3545, "sandbox": 1296, "apart": 397, "matching": 280}
+MOST = {"grading": 3588, "sandbox": 1296, "apart": 417, "matching": 280}
 LONGEST = 400
 """Lines of one file."""
 

@@ -1,0 +1,98 @@
+"""The grades of a chapter as the gradebook has them: what is exported, reported and fed back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nbgrader.api import Gradebook, Student, SubmittedAssignment
+from traitlets.config import Config
+
+from course.grading import batch
+from course.grading.gradebook import check_current, opened
+from course.grading.result import all_stored
+from course.notebook import matching
+from course.shared import paths
+from course.shared.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What one learner has in one chapter."""
+
+    learner: str
+    first_name: str
+    last_name: str
+    email: str
+    points: float
+    possible: float
+    handed_in: datetime | None
+    """In UTC; None for whoever handed nothing in, and where the moment is not known."""
+    seconds_late: float
+    is_missing: bool
+    """Whether nothing was handed in."""
+    is_complete: bool
+    """Whether everything that a person must grade is graded."""
+    points_by_cell: Mapping[str, float]
+    """With what was entered by hand, before the penalty for lateness."""
+    comments: Mapping[str, str | None]
+    """By cell, in the order of their names, as `points_by_cell` is."""
+
+
+def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
+    """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
+    possible = book.find_assignment(chapter).max_score
+    found = {own.student_id: own for own in book.assignment_submissions(chapter)}
+    students = sorted(book.students, key=lambda student: student.id)
+    return [grade_of(student, found.get(student.id), possible) for student in students]
+
+
+def by_learner(root: Path, chapter: str, config: Config) -> dict[str, Grade]:
+    """The grades of a chapter, by learner. config: nbgrader's."""
+    with opened(root, config) as book:
+        return {grade.learner: grade for grade in grades_of(book, chapter)}
+
+
+def grade_of(student: Student, own: SubmittedAssignment | None, possible: float) -> Grade:
+    """The grade of one person. own: what the gradebook has of them in the chapter."""
+    if own and not any(each.grades for each in own.notebooks):
+        own = None  # an extension alone
+    penalty = (own.late_submission_penalty or 0.0) if own else 0.0
+    moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
+    notebooks = own.notebooks if own else []
+    points = {each.name: each.score for notebook in notebooks for each in notebook.grades}
+    comments = {each.name: each.comment for notebook in notebooks for each in notebook.comments}
+    return Grade(
+        student.id,
+        student.first_name or "",
+        student.last_name or "",
+        student.email or "",
+        max(0.0, own.score - penalty) if own else 0.0,
+        possible,
+        moment,
+        own.total_seconds_late if own else 0.0,
+        own is None,
+        own is None or not own.needs_manual_grade,
+        dict(sorted(points.items())),
+        dict(sorted(comments.items())),
+    )
+
+
+def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
+    """Raises CourseError if somebody has no grade of what is handed in, or one of other points.
+
+    config: nbgrader's.
+    """
+    root = paths.course_root()
+    learners = {student.id for student in book.students}
+    learners |= {folder.name for folder in batch.folders(root, chapter)}
+    results = [result for result in all_stored(root, chapter) if result.learner in learners]
+    check_current(root, matching.source_of(root, chapter), results, config)
+    if waiting := batch.not_graded(root, chapter):
+        raise CourseError(
+            f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
+            f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
+            "be graded has to leave course/submitted/. Nothing was written."
+        )
