@@ -50,6 +50,7 @@ def _as_call(node: ast.Attribute) -> str:
     takes = any(
         each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters
     )
+    takes = takes or node.attr in ("clamp", "clamp_")  # which needs one of its two limits
     return f"{ast.unparse(node)}({'...' if takes else ''})"
 
 
@@ -66,7 +67,8 @@ def _not_called(answer: AnswerTree) -> Iterator[Slip]:
         node.id == "np" for node in answer.nodes(ast.Name)
     )  # whose `size` is no method
     called = {node.func.id for node in answer.nodes(ast.Call) if isinstance(node.func, ast.Name)}
-    users = (ast.BinOp, ast.Return, ast.Assign, ast.Attribute, ast.Compare)
+    users = (ast.BinOp, ast.Return, ast.Tuple, ast.Assign, ast.Attribute, ast.Compare)
+    users += (ast.Subscript,)
     for node in answer.nodes(ast.Attribute):
         parent = answer.parents[node]
         is_method = _is_method(node.attr) and node.attr not in _OTHERS_HAVE
@@ -124,8 +126,8 @@ def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
     if any(answer.raised_in(node.test) for node in answer.nodes(ast.If)):
         yield Slip(
             "if of a mask",
-            "`if` asks for one answer for all elements. "
-            "`tk.where(condition, a, b)` chooses for each of them.",
+            "`if` asks for one answer for all elements. A loop over the elements chooses for each "
+            "of them, and so does `tk.where(condition, a, b)`, from chapter 04.",
         )
 
 
@@ -471,9 +473,22 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
 
 def _does_nothing(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Expr):
-        if isinstance(node.value, ast.Attribute):
-            text = ast.unparse(node)
-            yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
+        text = ast.unparse(node)
+        match node.value:
+            case ast.Attribute(attr=name) if not _is_property(name):
+                yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
+            case ast.Compare(ops=[ast.Eq()]) | ast.Tuple() if "==" in text:
+                yield Slip(
+                    "== in place of =",
+                    f"`{text}` compares, and nobody keeps the answer. One `=` gives a value to "
+                    "what stands on the left.",
+                )
+            case ast.BinOp() | ast.Compare() | ast.Attribute():
+                yield Slip(
+                    "a result is lost",
+                    f"`{text}` computes something, and nobody keeps it. Give it a name, or return "
+                    "it.",
+                )
 
 
 def _is_kernel(answer: AnswerTree) -> bool:

@@ -68,6 +68,19 @@ def _one_size_instead_of_the_product(shape: tuple[int, ...], stride: tuple[int, 
     return True
 
 
+def _one_to_the_next(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    return all(stride[i] == stride[i + 1] * shape[i + 1] for i in range(len(shape) - 1))
+
+
+def _or_instead_of_and(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    expected = 1
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        if size != 1 or step != expected:
+            return 0 in shape
+        expected *= size
+    return True
+
+
 def _any_size_of_one(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     return 1 in shape or contiguous_by_hand(shape, stride)
 
@@ -144,6 +157,17 @@ class ContiguousByHand(Exercise):
             _from_left_to_right,
             "You expect stride 1 in the first dimension. Rows are stored one after the other: the "
             "last dimension has stride 1. Walk from the right.",
+        ),
+        "from one to the next": (
+            _one_to_the_next,
+            "You compare each stride with the one to its right, and nothing says that the last one "
+            "is 1. A size of 1, or of 0, needs care as well.",
+        ),
+        "or in place of and": (
+            _or_instead_of_and,
+            "With `or` a size other than 1 is enough for False, however right its stride is. Both "
+            "must hold: `and`.",
+            r"\bor\b",
         ),
         "any size of 1": (
             _any_size_of_one,
