@@ -290,7 +290,7 @@ def test_a_name_that_is_written_in_place_is_read(line, name):
 
 
 def test_what_comes_after_the_line_that_raised_is_no_cause():
-    source = "loss = x.mean()\nloss.backward()\nloss.item()"
+    source = "loss = x.mean()\nloss.backward()\nnumber = loss.item()"
     error = RuntimeError("element 0 of tensors does not require grad")
     outcome = Outcome(
         "raised", error=error, message=(str(error), ""), where="line 2: loss.backward()"
