@@ -172,12 +172,12 @@ class Ensemble(Exercise):
         )
         yield case(_tables(draw, 3, 4, 3), label="three models, any numbers")
         yield case(_tables(draw, 3, 2, 5), label="five classes")
-        yield case(_tables(draw, 3, 4, 4), label="four samples, four classes")
+        yield case(_tables(draw, 3, 4, 4), label="as many samples as classes")
         yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
-        yield case(_tables(draw, 1, 3, 3), label="a single model (size 1)")
-        halves = [table.half() for table in _tables(draw, 2, 2, 2)]
+        yield case(_tables(draw, 1, 3, 4), label="a single model (size 1)")
+        halves = [table.half() for table in _tables(draw, 2, 3, 2)]
         yield case(halves, label="half the memory (float16)")
-        wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 3, 3)]
+        wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 4, 3)]
         yield case([table[:, ::2] for table in wide], label="every second column (non-contiguous)")
         yield case([tk.zeros(0, 3), tk.zeros(0, 3)], label="no samples (empty)")
         yield case([table.double() for table in _tables(draw, 4, 3, 2)], label="float64")
@@ -195,6 +195,7 @@ def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tens
     """Tables in which the average gives some sample another class than its first or last model.
 
     Where there are several samples, the product and the largest number do so for some sample, too.
+    The winners are never the samples that are best in each class.
     """
     while True:
         tables = [[draw.floats(classes, 0, 1) for _ in range(samples)] for _ in range(models)]
@@ -202,10 +203,12 @@ def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tens
         sums = [sorted(map(sum, of_sample)) for of_sample in votes]
         if any(row[-1] < row[-2] + 0.02 * models for row in sums):
             continue  # another rounding would give another class
-        others = [_winners(votes, operator.itemgetter(end)) for end in (0, -1)]
-        if samples > 1:
+        others = [_winners(list(zip(*votes, strict=True)), sum)]  # the samples for each class
+        if models > 1:
+            others += [_winners(votes, operator.itemgetter(end)) for end in (0, -1)]
+        if models > 1 and samples > 1:
             others += [_winners(votes, math.prod), _winners(votes, max)]
-        if models == 1 or _winners(votes, sum) not in others:
+        if _winners(votes, sum) not in others:
             return [tk.tensor(table) for table in tables]
 
 

@@ -155,20 +155,15 @@ class NearestCentre(Exercise):
         yield case(*_telling(draw, 5, 4), label="five points, four centres")
         yield case(*_telling(draw, 4, 4), label="as many points as centres")
         points, four = _telling(draw, 2, 4)
-        yield case(points - 50, four - 50, label="negative coordinates")
-        yield case(*_telling(draw, 3, 2), label="more points than centres")
+        yield case(points - 100, four - 100, label="negative coordinates")
         yield case(*_telling(draw, 2, 6), label="more centres than points")
-        # the first centre is nearer by the fourth powers
-        x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
-        both = tk.tensor([[x + 4 * far, y - 4 * far], [x - 5 * far, y + far]]).float()
-        yield case(tk.tensor([[x, y]]).float(), both, label="one aside, one diagonally")
         # float16 has no number between these, so that its first centre would win
         corner = 8 * draw.integer(640, 652) + tk.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
         yield case(corner[2:] - 0.125, corner, label="centres far from 0")
         yield case(*_telling(draw, 1, 4), label="a single point (size 1)")
-        halves = (tensor.half() / 2 for tensor in _telling(draw, 3, 3))
+        halves = (tensor.half() / 2 for tensor in _telling(draw, 3, 4))
         yield case(*halves, label="half the memory (float16)")
-        whole = (tensor.long() for tensor in _telling(draw, 3, 3))
+        whole = (tensor.long() for tensor in _telling(draw, 6, 4))
         yield case(*whole, label="whole numbers (int)")
         yield case(tk.zeros(0, 2), four, label="no points (empty)")
         points, four = _telling(draw, 4, 4)
@@ -177,28 +172,18 @@ class NearestCentre(Exercise):
 
 
 def _telling(draw: Draw, n: int, k: int) -> tuple[tk.Tensor, tk.Tensor]:
-    """Points and centres that tell the distance from other measures.
+    """Points and centres for which other measures than the distance give other answers.
 
-    For some point another centre is nearest by the sum of the absolute differences, and, where
-    there are several points, for some by the largest of them.
+    Point 0 is nearer to a centre at (-4, -4) than to one at (-6, 1), and the sum of the absolute
+    differences says the opposite. Point 1 is nearer to one at (5, 1) than to one at (4, -4), and
+    the largest difference, the square of the sum and fourth powers say the opposite.
     """
-    while True:
-        points = [draw.integers(2, -20, 20) for _ in range(n)]
-        centres = [draw.integers(2, -20, 20) for _ in range(k)]
-        apart = [[(abs(x - a), abs(y - b)) for a, b in centres] for x, y in points]
-        owners = _owners(apart, _squared)
-        if owners == _owners(apart, sum) or (n > 1 and owners == _owners(apart, max)):
-            continue
-        closest = [sorted(map(_squared, of_point))[:2] for of_point in apart]
-        if all(1.1 * one + 4 < other for one, other in closest):  # so that rounding decides nothing
-            return tk.tensor(points).float(), tk.tensor(centres).float()
-
-
-def _squared(differences: tuple[int, int]) -> int:
-    return differences[0] ** 2 + differences[1] ** 2
-
-
-def _owners(apart: list[list[tuple[int, int]]], measure: Any) -> list[int]:
-    """For each point the centre that is nearest by this measure of two differences."""
-    distances = [list(map(measure, of_point)) for of_point in apart]
-    return [row.index(min(row)) for row in distances]
+    x, y, size = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(2, 4)
+    u, v = x + draw.integer(50, 70), y + draw.integer(50, 70)
+    points = [(x, y), (u, v)]
+    centres = [(-6 * size + x, size + y), (4 * size + u, -4 * size + v)]
+    # the two that are nearest, and those that are near to no point
+    centres += [(-4 * size + x, -4 * size + y), (5 * size + u, size + v)]
+    centres += [(x - 60, v + 10 * number) for number in range(k - 4)]
+    points += [(centres[number][0] + 1, centres[number][1]) for number in draw.integers(n, 0, 3)]
+    return tk.tensor(points[:n]).float(), tk.tensor(centres).float()
