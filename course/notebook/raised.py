@@ -189,21 +189,37 @@ def _no_order(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
-    name = found[1]
-    for both in answer.in_the_line(ast.BinOp) if answer.said("'(int|float)' object") else ():
+def _no_gradient_yet(answer: AnswerTree, found: re.Match[str]) -> str:
+    for node in answer.in_the_line(ast.Attribute):
+        owner = node.value
+        if node.attr == found[1] and isinstance(owner, ast.Attribute) and owner.attr == "grad":
+            return f"`{ast.unparse(owner)}` is None here: no backward has reached it before."
+    return ""
+
+
+def _asked_of_a_part(answer: AnswerTree, found: re.Match[str]) -> str:
+    for both in answer.in_the_line(ast.BinOp):
         method = getattr(both.right, "func", None)
-        if isinstance(method, ast.Attribute) and method.attr == name:
+        if isinstance(method, ast.Attribute) and method.attr == found[1]:
             whole = ast.unparse(ast.BinOp(both.left, both.op, method.value))
             return (
                 f"`{ast.unparse(method)}` is asked of `{ast.unparse(method.value)}` alone. Are "
-                f"brackets missing, as in `({whole}).{name}(...)`?"
+                f"brackets missing, as in `({whole}).{found[1]}(...)`?"
             )
-    if answer.said("'list' object") and hasattr(tk.Tensor, name):
-        return (
-            f"A list has no `{name}`; a tensor has. `tk.stack(...)` makes a tensor of a list of "
-            "tensors, `tk.tensor(...)` one of a list of numbers."
-        )
+    return ""
+
+
+def _asked_of_a_list(answer: AnswerTree, found: re.Match[str]) -> str:
+    if not hasattr(tk.Tensor, found[1]):
+        return ""
+    return (
+        f"A list has no `{found[1]}`; a tensor has. `tk.stack(...)` makes a tensor of a list of "
+        "tensors, `tk.tensor(...)` one of a list of numbers."
+    )
+
+
+def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
+    name = found[1]
     for method in answer.nodes(ast.FunctionDef):
         local = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
         if not any(node.id == name and isinstance(node.ctx, ast.Store) for node in local):
@@ -405,6 +421,9 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
             "default, `name=value`, may be left out."
         ),
     ),
+    (r"'NoneType'.* has no attribute '(\w+)'", "no gradient yet", _no_gradient_yet),
+    (r"'(?:int|float)'.* has no attribute '(\w+)'", "brackets missing", _asked_of_a_part),
+    (r"'list'.* has no attribute '(\w+)'", "a list for a tensor", _asked_of_a_list),
     (r"has no attribute '(\w+)'", "an attribute that is missing", _no_attribute),
     (r"name '(\w+)' is not defined", "a local name", _local_elsewhere),
     ("must be Tensor, not tuple|can only save variables", "a star is missing", _without_a_star),

@@ -185,5 +185,5 @@ def _telling(draw: Draw, n: int, k: int) -> tuple[tk.Tensor, tk.Tensor]:
     # the two that are nearest, and those that are near to no point
     centres += [(-4 * size + x, -4 * size + y), (5 * size + u, size + v)]
     centres += [(x - 60, v + 10 * number) for number in range(k - 4)]
-    points += [(centres[number][0] + 1, centres[number][1]) for number in draw.integers(n, 0, 3)]
+    points += [(centres[number][0] + 1, centres[number][1]) for number in draw.integers(n, 0, 1)]
     return tk.tensor(points[:n]).float(), tk.tensor(centres).float()
