@@ -105,7 +105,7 @@ class NumericGradient(Exercise):
 
     **Input:** `x`, a float64 vector, and `h`, a small number.
 
-    **Output:** a vector as long as `x` with the measured slopes. Afterwards `x` is as it was.
+    **Output:** a vector as long as `x` with the measured slopes. `x` itself stays as it was.
 
     ```python
     numeric_gradient(tk.tensor([1.0, 2.0], dtype=tk.float64), 0.001)
