@@ -67,8 +67,8 @@ def _not_called(answer: AnswerTree) -> Iterator[Slip]:
         node.id == "np" for node in answer.nodes(ast.Name)
     )  # whose `size` is no method
     called = {node.func.id for node in answer.nodes(ast.Call) if isinstance(node.func, ast.Name)}
-    users = (ast.BinOp, ast.Return, ast.Tuple, ast.Assign, ast.Attribute, ast.Compare)
-    users += (ast.Subscript,)
+    users: tuple[type[ast.AST], ...] = ast.BinOp, ast.Return, ast.Tuple, ast.Assign
+    users += ast.Attribute, ast.Compare, ast.Subscript
     for node in answer.nodes(ast.Attribute):
         parent = answer.parents[node]
         is_method = _is_method(node.attr) and node.attr not in _OTHERS_HAVE
