@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
 
 
 def contiguous_by_hand(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
@@ -113,8 +115,8 @@ class ContiguousByHand(Exercise):
     ```
 
     Two rules for the edges: the stride of a dimension of size 1 does not matter, since nobody takes
-    a step there; and a tensor without elements is always contiguous. Your function runs inside
-    tensorkit below.
+    a step there; and a tensor without elements is always contiguous. In each case the check asks
+    for two layouts of the same shape. Your function runs inside tensorkit below.
     """
 
     hints = (
@@ -198,8 +200,18 @@ class ContiguousByHand(Exercise):
         yield case((a, 1, b), (b + draw.integer(1, 9), b, 1), label="gaps around a size 1")
         a, c = draw.integers(2, 2, 4)
         steps = draw.integer(5, 7), draw.integer(8, 9), 1
-        yield case((a, 0, c), steps, label="no elements (empty)")
-        yield case((0,), (draw.integer(2, 9),), label="a vector of none (empty)")
+        yield case((a, 0, c), steps, label="no elements (empty)", weight=0.25)
+        yield case((0,), (draw.integer(2, 9),), label="a vector of none (empty)", weight=0.25)
         n, step = draw.integers(2, 2, 9)
         yield case((n,), (step,), label="every second element (non-contiguous)")
-        yield case((), (), label="a single number (0-d)")
+        yield case((), (), label="a single number (0-d)", weight=0.25)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The answer for a layout and for another one, so that one answer for all earns little."""
+        shape, stride = args
+        said = answer(shape, stride)
+        if contiguous_by_hand(shape, stride):
+            doubled = tuple(2 * step for step in stride)
+            return Seen({"this layout": said, "with doubled strides": answer(shape, doubled)})
+        fresh = tuple(tk.empty(shape).stride())
+        return Seen({"this layout": said, "in a new tensor": answer(shape, fresh)})
