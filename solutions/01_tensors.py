@@ -501,6 +501,10 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown]
+# Without the `try` you see the name `ShapeError` in front of this message, where PyTorch has
+# `RuntimeError`. tensorkit has a name for each kind of mistake: `ShapeError` for shapes and sizes,
+# `DTypeError` for dtypes, and so on. `except RuntimeError` catches these too.
+#
 # A tensor is printed with 4 digits after the point, and in columns. If the numbers are very
 # different in size, they are printed with powers of ten. Large tensors are shortened. A float
 # without a fraction is printed as `2.`, so you can tell `tensor([1., 2.])` from `tensor([1, 2])`.

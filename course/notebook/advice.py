@@ -102,7 +102,8 @@ def _work_on(values: list[Any]) -> str:
     """How to leave arguments of these kinds alone."""
     if all(isinstance(value, tk.Tensor) for value in values):
         return "Write into a tensor of your own, such as a `.clone()`."
-    if all(isinstance(value, list) for value in values):
+    holds_tensors = any(isinstance(e, tk.Tensor) for v in values for e in v)
+    if all(isinstance(value, list) for value in values) and not holds_tensors:
         return "Write into a list of your own: `list(...)` makes one."
     return "Make something new in place of writing into it."
 
@@ -171,6 +172,9 @@ _LOOK_AT = {
     "'tuple' object does not support item assignment": (
         "A tuple cannot be changed: work on `list(...)` of it, and make a `tuple(...)` at the end."
     ),
+    'concatenate (list .not "tuple|tuple .not "list)': (
+        "Print the type of both: one is a list, the other a tuple."
+    ),
     "can't multiply sequence|can only concatenate (tuple|list)|operand type.*'(tuple|list)'": (
         "Tuples and lists do not compute element by element. Go through them in a loop; `zip` goes "
         "through two at once."
@@ -181,7 +185,8 @@ _LOOK_AT = {
     ),
     "is not part of": "Do it with what this chapter and those before it have shown.",
     "can be implicitly created only for scalar": (
-        "Backward begins at one number. Add the numbers up, or take their mean, before it."
+        "Backward begins at one number, such as a loss. Which tensor is it called on, and of what "
+        "shape is that?"
     ),
     "values to unpack": (
         "How many values come at a time, and how many names are there for them? A loop over a "

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
+import tensorkit as tk
 from course.notebook.answer_tree import AnswerTree, Slip
 
 
@@ -67,13 +68,27 @@ def _takes_one_number(answer: AnswerTree, found: re.Match[str]) -> str:
 
 def _not_recorded(answer: AnswerTree, found: re.Match[str]) -> str:
     sentence = "Nothing on the way to this result was recorded."
+    last = max([node.lineno for node in answer.in_the_line(ast.stmt)], default=0)
     for call in answer.nodes(ast.Call):
         name = ast.unparse(call.func).rpartition(".")[2]
-        if name in ("detach", "item", "tolist", "numpy", "no_grad"):
+        is_before = not last or call.lineno <= last
+        if is_before and name in ("detach", "item", "tolist", "numpy", "no_grad"):
             return f"{sentence} `{ast.unparse(call)}` takes it off the record."
     if answer.said("RuntimeError|AutogradError") and not answer.line:
         return f"{sentence} Does your answer note where its result comes from?"
     return f"{sentence} Is there an input with `requires_grad=True`?"
+
+
+def _of_several(answer: AnswerTree, found: re.Match[str]) -> str:
+    sentence = "Backward begins at one number, and this is a tensor of several."
+    calls = [ast.unparse(call.func) for call in answer.in_the_line(ast.Call)]
+    begun = [name.removesuffix(".backward") for name in calls if name.endswith(".backward")]
+    made = {
+        ast.unparse(node.targets[0]): ast.unparse(node.value) for node in answer.nodes(ast.Assign)
+    }
+    if any("requires_grad" in made.get(name, "") for name in begun):
+        return f"{sentence} It is a leaf: call `backward` on the result that is computed from it."
+    return f"{sentence} Add them up first, or take their mean."
 
 
 def _unpacked(answer: AnswerTree, found: re.Match[str]) -> str:
@@ -104,6 +119,19 @@ def _missing_key(answer: AnswerTree, found: re.Match[str]) -> str:
 
 def _outside(answer: AnswerTree, found: re.Match[str]) -> str:
     nodes = _subscripts(answer)
+    of_tensor = re.search(
+        r"index (\d+) is out of bounds for dimension (\d+) with size (\d+)",
+        answer.outcome.message[0],
+    )
+    if of_tensor:
+        index, dim, size = of_tensor.groups()
+        for node in nodes:
+            indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if index in map(ast.unparse, indices):
+                return (
+                    f"`{ast.unparse(node)}` asks for entry {index} of dimension {dim}. In this "
+                    f"case that dimension has size {size}, and its entries are counted from 0."
+                )
     fixed = [node for node in nodes if isinstance(node.slice, ast.Constant)]
     asked = {ast.unparse(node) for node in fixed or nodes}
     if fixed:
@@ -131,6 +159,17 @@ def _no_dimensions(answer: AnswerTree, found: re.Match[str]) -> str:
     return "An array without dimensions has no `[:]`. `[...]` writes into an array of any shape."
 
 
+def _float_size(answer: AnswerTree, found: re.Match[str]) -> str:
+    for node in answer.in_the_line(ast.BinOp):
+        if isinstance(node.op, ast.Div):
+            text = ast.unparse(node)
+            return (
+                f"`{text}` is a float, also where it has no fraction. A size is a whole number: "
+                f"`{ast.unparse(node.left)} // {ast.unparse(node.right)}`."
+            )
+    return ""
+
+
 def _zero(answer: AnswerTree, found: re.Match[str]) -> str:
     divisions = (ast.Div, ast.FloorDiv, ast.Mod)
     nodes = [node for node in answer.in_the_line(ast.BinOp) if isinstance(node.op, divisions)]
@@ -150,15 +189,53 @@ def _no_order(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
+def _no_gradient_yet(answer: AnswerTree, found: re.Match[str]) -> str:
+    for node in answer.in_the_line(ast.Attribute):
+        owner = node.value
+        if node.attr == found[1] and isinstance(owner, ast.Attribute) and owner.attr == "grad":
+            return f"`{ast.unparse(owner)}` is None here: no backward has reached it before."
+    return ""
+
+
+def _asked_of_a_part(answer: AnswerTree, found: re.Match[str]) -> str:
+    for both in answer.in_the_line(ast.BinOp):
+        method = getattr(both.right, "func", None)
+        if isinstance(method, ast.Attribute) and method.attr == found[1]:
+            whole = ast.unparse(ast.BinOp(both.left, both.op, method.value))
+            return (
+                f"`{ast.unparse(method)}` is asked of `{ast.unparse(method.value)}` alone. Are "
+                f"brackets missing, as in `({whole}).{found[1]}(...)`?"
+            )
+    return ""
+
+
+def _asked_of_a_list(answer: AnswerTree, found: re.Match[str]) -> str:
+    if not hasattr(tk.Tensor, found[1]):
+        return ""
+    return (
+        f"A list has no `{found[1]}`; a tensor has. `tk.stack(...)` makes a tensor of a list of "
+        "tensors, `tk.tensor(...)` one of a list of numbers."
+    )
+
+
 def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
     name = found[1]
     for method in answer.nodes(ast.FunctionDef):
         local = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
-        if any(node.id == name and isinstance(node.ctx, ast.Store) for node in local):
+        if not any(node.id == name and isinstance(node.ctx, ast.Store) for node in local):
+            continue
+        if "self" in ast.unparse(method.args):
             return (
                 f"`{name}` is a local name in `{method.name}`, and gone when that ends. "
                 f"`self.{name}` belongs to the object."
             )
+        for node in answer.in_the_line(ast.Attribute):
+            if node.attr == name:
+                owner = ast.unparse(node.value)
+                return (
+                    f"`{ast.unparse(node)}` asks for an attribute of `{owner}`, and `{name}` is a "
+                    f"name of your own. As an index it is written `{owner}[{name}]`."
+                )
     made = {node.name for node in answer.nodes(ast.FunctionDef)}
     made |= {node.attr for node in answer.nodes(ast.Attribute)}
     if name not in made and any(answer.nodes(ast.ClassDef)):
@@ -236,10 +313,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         "can be implicitly created only for scalar",
         "backward of several numbers",
-        (
-            "Backward begins at one number, and this is a tensor of several. Add them up first, or "
-            "take their mean."
-        ),
+        _of_several,
     ),
     ("does not require grad", "nothing was recorded", _not_recorded),
     (
@@ -275,7 +349,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     (
-        "shapes cannot be multiplied",
+        "shapes cannot be multiplied|size mismatch, got input",
         "shapes that do not fit",
         "In this product the first matrix needs as many columns as the second one has rows.",
     ),
@@ -286,6 +360,11 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
             f"A new shape keeps every element, and in this case {found[2]} of them cannot have the "
             f"shape {found[1]}."
         ),
+    ),
+    (
+        r'concatenate (list \(not "tuple|tuple \(not "list)',
+        "a list and a tuple",
+        "A list and a tuple cannot be joined. `list(...)` or `tuple(...)` makes both alike.",
     ),
     (
         "can't multiply sequence|can only concatenate (tuple|list)|operand type.*'(tuple|list)'",
@@ -310,6 +389,28 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         "steps of 0",
         "`arange` cannot go in steps of 0, and in this case the step is 0.",
     ),
+    (
+        "could not be broadcast to indexing result",
+        "other elements on the right",
+        (
+            "The index picks another number of elements than stand on the right. The same index on "
+            "the right, as in `x[mask] = y[mask]`, picks those that belong there."
+        ),
+    ),
+    (
+        "where expected condition to be a boolean",
+        "another order of arguments",
+        "The first argument of `where` is the condition: True or False for each element.",
+    ),
+    (
+        "invert. is only implemented",
+        "not of numbers",
+        (
+            "`~` turns True and False, and here it stands before numbers. It comes before a "
+            "comparison: brackets make it come after, `~(a > b)`."
+        ),
+    ),
+    ("'float' object cannot be interpreted as an integer", "a float for a size", _float_size),
     ("^ZeroDivisionError", "a division by 0", _zero),
     ("not supported between instances", "objects without an order", _no_order),
     (
@@ -320,6 +421,9 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
             "default, `name=value`, may be left out."
         ),
     ),
+    (r"'NoneType'.* has no attribute '(\w+)'", "no gradient yet", _no_gradient_yet),
+    (r"'(?:int|float)'.* has no attribute '(\w+)'", "brackets missing", _asked_of_a_part),
+    (r"'list'.* has no attribute '(\w+)'", "a list for a tensor", _asked_of_a_list),
     (r"has no attribute '(\w+)'", "an attribute that is missing", _no_attribute),
     (r"name '(\w+)' is not defined", "a local name", _local_elsewhere),
     ("must be Tensor, not tuple|can only save variables", "a star is missing", _without_a_star),

@@ -45,7 +45,8 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
     found = _of_other_kinds(parts, places) or _of_numbers(parts, source)
     if found is None:
         return None
-    where = f"In “{places[0]}”: " if places[0] and places[0] not in found.sentence else ""
+    place = places[0] if len(set(places)) == 1 else ""
+    where = f"In “{place}”: " if place and place not in found.sentence else ""
     if len(returned) < len(failed):
         where = f"Some of the failed cases raise an error. About the others: {where}"
     return Slip(found.name, f"{where}{found.sentence}")
@@ -77,10 +78,13 @@ def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Sl
         n = len(right)
         return Slip("only one of several", f"This is one of the {n} values that are asked for.")
     if all(_are_sequences(one, other) for one, other in parts):
+        if all(compare.difference(tuple(one[::-1]), tuple(other)) is None for one, other in parts):
+            return Slip("in reverse order", "The values are right and stand in reverse order.")
         parts = [(one[0], other[0]) for one, other in parts if one and other]
     if not parts or any(one is None or _is_of_kind(one, other) for one, other in parts):
         return None
-    what = "What comes back" if parts[0][0] is given else "The first entry"
+    whole = "This" if places[0] else "What comes back"
+    what = whole if parts[0][0] is given else "The first entry"
     given, right = parts[0]
     sentence = f"{what} is {compare.kind(given)}, and {compare.kind(right)} is asked for."
     is_number = type(right) in (int, float)
@@ -148,7 +152,8 @@ def _differing(given: Any, right: Any) -> tuple[str, Any, Any]:
     if are_seen or (are_dicts and given.keys() == right.keys()):
         parts = [(str(key), given[key], right[key]) for key in right if key in given]
     elif _is_structure(given) and _is_structure(right) and len(given) == len(right):
-        parts = [("", *pair) for pair in zip(given, right, strict=True)]
+        pairs = enumerate(zip(given, right, strict=True))
+        parts = [(f"entry {n}", *pair) for n, pair in pairs]
     else:
         return "", given, right
     different = [part for part in parts if compare.difference(*part[1:]) is not None]
@@ -319,7 +324,10 @@ _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...
     (
         "not a number",
         _contains(np.isnan),
-        "There is a nan in it, which is what 0 / 0, inf - inf and inf / inf give.",
+        (
+            "There is a nan in it. 0 / 0, 0 * inf, inf - inf and inf / inf give one, and so does "
+            "the root or the logarithm of a negative number."
+        ),
     ),
     (
         "too large for its dtype",

@@ -50,6 +50,7 @@ def _as_call(node: ast.Attribute) -> str:
     takes = any(
         each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters
     )
+    takes = takes or node.attr in ("clamp", "clamp_")  # which needs one of its two limits
     return f"{ast.unparse(node)}({'...' if takes else ''})"
 
 
@@ -66,7 +67,8 @@ def _not_called(answer: AnswerTree) -> Iterator[Slip]:
         node.id == "np" for node in answer.nodes(ast.Name)
     )  # whose `size` is no method
     called = {node.func.id for node in answer.nodes(ast.Call) if isinstance(node.func, ast.Name)}
-    users = (ast.BinOp, ast.Return, ast.Assign, ast.Attribute, ast.Compare)
+    users: tuple[type[ast.AST], ...] = ast.BinOp, ast.Return, ast.Tuple, ast.Assign
+    users += ast.Attribute, ast.Compare, ast.Subscript
     for node in answer.nodes(ast.Attribute):
         parent = answer.parents[node]
         is_method = _is_method(node.attr) and node.attr not in _OTHERS_HAVE
@@ -87,6 +89,13 @@ def _not_called(answer: AnswerTree) -> Iterator[Slip]:
 def _called_property(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Call) if answer.said("not callable") else ():
         function = node.func
+        is_tensor = answer.said("'Tensor' object") and isinstance(function, ast.Name)
+        if is_tensor and answer.raised_in(node):
+            yield Slip(
+                "a tensor called",
+                f"`{ast.unparse(node)}` calls `{ast.unparse(function)}` like a function, and it is "
+                "a tensor. A product needs a `*`, an index square brackets.",
+            )
         if not isinstance(function, ast.Attribute) or not _is_property(function.attr):
             continue
         if answer.raised_in(node) and _root(function) not in _NO_TENSORS:
@@ -124,8 +133,8 @@ def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
     if any(answer.raised_in(node.test) for node in answer.nodes(ast.If)):
         yield Slip(
             "if of a mask",
-            "`if` asks for one answer for all elements. "
-            "`tk.where(condition, a, b)` chooses for each of them.",
+            "`if` asks for one answer for all elements. A loop over the elements chooses for each "
+            "of them, and so does `tk.where(condition, a, b)`, from chapter 04.",
         )
 
 
@@ -471,9 +480,46 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
 
 def _does_nothing(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Expr):
-        if isinstance(node.value, ast.Attribute):
-            text = ast.unparse(node)
-            yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
+        text = ast.unparse(node)
+        match node.value:
+            case ast.Attribute(attr=name) if not _is_property(name):
+                if answer.said("NoneType") and answer.raised_in(node):
+                    continue  # a call would raise, too
+                yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
+            case ast.Compare(ops=[ast.Eq()]) | ast.Tuple() if "==" in text:
+                yield Slip(
+                    "== in place of =",
+                    f"`{text}` compares, and nobody keeps the answer. One `=` gives a value to "
+                    "what stands on the left.",
+                )
+            case ast.BinOp() | ast.Compare() | ast.Attribute():
+                yield Slip(
+                    "a result is lost",
+                    f"`{text}` computes something, and nobody keeps it. Give it a name, or return "
+                    "it.",
+                )
+
+
+def _power_sign(answer: AnswerTree) -> Iterator[Slip]:
+    for node in answer.nodes(ast.BinOp):
+        if isinstance(node.op, ast.BitXor) and isinstance(node.right, ast.Constant):
+            text = f"{ast.unparse(node.left)} ** {ast.unparse(node.right)}"
+            yield Slip("^ for a power", f"`^` is no power in Python. A power is written `{text}`.")
+
+
+_GIVE_NONE = ("backward", "append", "extend", "insert", "reverse", "sort", "step", "zero_grad")
+
+
+def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
+    is_none = answer.outcome.ended == "returned" and answer.outcome.value is None
+    for node in answer.nodes(ast.Return) if is_none else ():
+        name = getattr(getattr(node.value, "func", None), "attr", "")
+        if name in _GIVE_NONE:
+            yield Slip(
+                "None is returned",
+                f"`{ast.unparse(node)}` returns None: `{name}` changes something and gives nothing "
+                "back. Return what it changes, in a line of its own.",
+            )
 
 
 def _is_kernel(answer: AnswerTree) -> bool:
@@ -541,6 +587,8 @@ def _goes_on_for_ever(answer: AnswerTree) -> Iterator[Slip]:
 _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _argument_changed,
     _no_return,
+    _returns_none,
+    _power_sign,
     _ends_without_return,
     _exception_returned,
     _never_raises,

@@ -146,8 +146,8 @@ def landscape(
             if name == "end" and len(points) > 1:  # on the other side than the path
                 side = "right" if points[-2][0] > at[0] else "left"
             above = "bottom" if name == "start" else "top"
-            style = {"weight": "bold", "clip_on": True, "in_layout": False}
-            axes.text(*at, f"  {name}  ", ha=side, va=above, **style)
+            style = {"weight": "bold", "in_layout": False, "textcoords": "offset points"}
+            axes.annotate(name, at, (8 if side == "left" else -8, 0), ha=side, va=above, **style)
 
     levels = [low + (high - low) * share**2 for share in shares] if low < high else [low]
     legend = f"Lines of equal height, the lowest thickest: {', '.join(map(number, levels))}"

@@ -48,7 +48,7 @@ class Celsius(Exercise):
     **Input:** `fahrenheit`, a tensor of temperatures, of any shape.
 
     **Output:** a tensor with the same temperatures in degrees Celsius: subtract 32, then divide by
-    1.8.
+    1.8. `fahrenheit` itself stays as it is.
 
     ```python
     celsius(tk.tensor([32.0, 50.0, 212.0]))

@@ -70,7 +70,7 @@ class HalfPrecision(Exercise):
 
     **Input:** `x`, a float16 tensor with one dimension, possibly empty.
 
-    **Output:** the sum of its elements as a 0-d float32 tensor.
+    **Output:** the sum of its elements as a 0-d float32 tensor. `x` itself stays as it is.
 
     ```python
     total_of(tk.tensor([2048.0, 1.0, 1.0], dtype=tk.float16))

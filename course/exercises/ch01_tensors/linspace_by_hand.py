@@ -126,6 +126,10 @@ class LinspaceByHand(Exercise):
             "and `from_numpy` keeps what it is given. The product of `tk.arange` and a Python "
             "float is float32.",
         ),
+        "brackets missing": (
+            lambda start, end, n: start + (end - start / max(n - 1, 1)) * tk.arange(n),
+            "Only `start` is divided: `/` comes before `-`. Put brackets around `end - start`.",
+        ),
         "begins a step late": (
             lambda start, end, n: start + (end - start) / max(n - 1, 1) * tk.arange(1, n + 1),
             "Your numbers begin one step after `start`. `tk.arange(n)` begins at 0, so that the "

@@ -39,6 +39,11 @@ def _only_the_first_number(image: tk.Tensor) -> tk.Tensor:
     return image[:, :, 0] / 255
 
 
+def _rows_for_colours(image: tk.Tensor) -> tk.Tensor:
+    numbers = image.float()
+    return (numbers[0] + numbers[1] + numbers[2]) / 765
+
+
 def _still_three_numbers(image: tk.Tensor) -> tk.Tensor:
     return image.float() / 255
 
@@ -52,7 +57,7 @@ def _by_the_brightest(image: tk.Tensor) -> tk.Tensor:
     return total / total.max()
 
 
-@exercise("pixels", answer=to_unit_range, points=6, difficulty=2, minutes=8)
+@exercise("pixels", answer=to_unit_range, points=5, difficulty=2, minutes=8)
 class Pixels(Exercise):
     """From a colour photo to a grey one
 
@@ -105,6 +110,12 @@ class Pixels(Exercise):
         "one colour": (
             _only_the_first_number,
             "Your brightness is that of red alone. Green and blue count as much.",
+        ),
+        "rows for colours": (
+            _rows_for_colours,
+            "`image[0]` is the first row of the photo, with all its colours. The colours are the "
+            "last dimension: `image[:, :, 0]`.",
+            r"\w\[0\]",
         ),
         "three numbers a pixel": (
             _still_three_numbers,

@@ -46,7 +46,7 @@ def _still_an_array(array: np.ndarray) -> np.ndarray:
 
 
 @exercise(
-    "private-copy", answer=private_copy, stub=_sometimes_shared, points=6, difficulty=3, minutes=8
+    "private-copy", answer=private_copy, stub=_sometimes_shared, points=7, difficulty=3, minutes=8
 )
 class PrivateCopy(Exercise):
     """The small picture that changes
@@ -61,7 +61,7 @@ class PrivateCopy(Exercise):
 
     **Output:** a float32 tensor with every second row and column, from row 0 and column 0 on. A
     later write to the array must not show in the tensor, and a write to the tensor must not show in
-    the array.
+    the array. The array itself stays as it is.
 
     ```python
     frame = np.array([[1.0, 2.0, 3.0]], dtype=np.float32)

@@ -53,7 +53,8 @@ class BatchProduct(Exercise):
     **Input:** `a` of shape `[n, rows, inner]` and `b` of shape `[n, inner, columns]`, `n` at least
     1, both of the same dtype.
 
-    **Output:** a tensor of shape `[n, rows, columns]`; its entry `i` is `a[i] @ b[i]`.
+    **Output:** a tensor of shape `[n, rows, columns]`; its entry `i` is `a[i] @ b[i]`. `a` and `b`
+    stay as they are.
 
     ```python
     a = tk.tensor([[[1.0, 0.0]], [[2.0, 1.0]]])

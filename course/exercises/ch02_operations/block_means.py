@@ -39,7 +39,7 @@ class BlockMeans(Exercise):
     length of `x`.
 
     **Output:** a vector of the same dtype with the mean of the first `size` elements, of the next
-    `size`, and so on.
+    `size`, and so on. `x` itself stays as it is.
 
     ```python
     block_means(tk.tensor([1.0, 3.0, 10.0, 20.0, 0.0, 2.0]), 2)

@@ -52,7 +52,8 @@ class Dense(Exercise):
     each output, as PyTorch stores it), `bias` of shape `[outputs]`; all of the same dtype.
 
     **Output:** a tensor of shape `[samples, outputs]`. Output `j` of a sample is the sample times
-    row `j` of `weight`, element by element, added up, plus `bias[j]`.
+    row `j` of `weight`, element by element, added up, plus `bias[j]`. The three arguments stay as
+    they are.
 
     ```python
     x = tk.tensor([[1.0, 2.0]])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import operator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorkit as tk
@@ -59,6 +61,18 @@ def _the_sum(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
     return total, total.argmax(dim=1)
 
 
+def _winners_of_the_stack(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    stacked = tk.stack(predictions)
+    return stacked.mean(dim=0), stacked.argmax(dim=0)
+
+
+def _half_and_half(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    average = predictions[0]
+    for table in predictions[1:]:
+        average = (average + table) / 2
+    return average, average.argmax(dim=1)
+
+
 def _values_and_places(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, Any]:
     average = tk.stack(predictions).mean(dim=0)
     return average, average.max(dim=1)
@@ -83,7 +97,7 @@ class Ensemble(Exercise):
     and of the same dtype.
 
     **Output:** two tensors: the average table, `[samples, classes]`, and for each sample the number
-    of the class with the largest average, `[samples]`.
+    of the class with the largest average, `[samples]`. The predictions stay as they are.
 
     ```python
     one = tk.tensor([[0.9, 0.1], [0.4, 0.6]])
@@ -125,6 +139,17 @@ class Ensemble(Exercise):
             "`argmax()` without `dim` gives one position in the whole table. Name the dimension of "
             "the classes to get one for each sample.",
         ),
+        "winners of the stack": (
+            _winners_of_the_stack,
+            "`argmax(dim=0)` of the stack gives a model for each entry. The winner is a class: ask "
+            "`average`, along its classes.",
+            r"argmax",
+        ),
+        "half and half": (
+            _half_and_half,
+            "In your loop each model counts as much as all before it together. Add them all up, "
+            "then divide by their number.",
+        ),
         "values and places": (
             _values_and_places,
             "`max(dim=1)` answers twice: the largest averages and where they stand. You want the "
@@ -147,12 +172,12 @@ class Ensemble(Exercise):
         )
         yield case(_tables(draw, 3, 4, 3), label="three models, any numbers")
         yield case(_tables(draw, 3, 2, 5), label="five classes")
-        yield case(_disagreeing(draw, 3, 4), label="models that disagree")
+        yield case(_tables(draw, 3, 4, 4), label="as many samples as classes")
         yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
-        yield case(_tables(draw, 1, 3, 3), label="a single model (size 1)")
-        halves = [table.half() for table in _tables(draw, 2, 2, 2)]
+        yield case(_tables(draw, 1, 3, 4), label="a single model (size 1)")
+        halves = [table.half() for table in _tables(draw, 2, 3, 2)]
         yield case(halves, label="half the memory (float16)")
-        wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 3, 3)]
+        wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 4, 3)]
         yield case([table[:, ::2] for table in wide], label="every second column (non-contiguous)")
         yield case([tk.zeros(0, 3), tk.zeros(0, 3)], label="no samples (empty)")
         yield case([table.double() for table in _tables(draw, 4, 3, 2)], label="float64")
@@ -166,24 +191,28 @@ class Ensemble(Exercise):
         )
 
 
-def _disagreeing(draw: Draw, samples: int, classes: int) -> list[tk.Tensor]:
-    """Three tables: the first and the last prefer other classes than their average does."""
-    tables = [draw.floats(classes, 0, 0.1) for _ in range(3 * samples)]
-    for n, row in enumerate(tables):
-        model, sample = divmod(n, samples)
-        row[(sample + 1) % classes] += 0.5
-        if model != 1:
-            row[(sample + model) % classes] += 0.8
-    rows = [tables[start : start + samples] for start in range(0, 3 * samples, samples)]
-    return [tk.tensor(table) for table in rows]
-
-
 def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tensor]:
-    """Tables in which sample i clearly prefers class (i + 1) % classes."""
-    tables = []
-    for _ in range(models):
-        rows = [draw.floats(classes, 0, 0.4) for _ in range(samples)]
-        for sample, row in enumerate(rows):
-            row[(sample + 1) % classes] += 0.5
-        tables.append(tk.tensor(rows))
-    return tables
+    """Tables in which the average gives some sample another class than its first or last model.
+
+    Where there are several samples, the product and the largest number do so for some sample, too.
+    The winners are never the samples that are best in each class.
+    """
+    while True:
+        tables = [[draw.floats(classes, 0, 1) for _ in range(samples)] for _ in range(models)]
+        votes = [list(zip(*rows, strict=True)) for rows in zip(*tables, strict=True)]
+        sums = [sorted(map(sum, of_sample)) for of_sample in votes]
+        if any(row[-1] < row[-2] + 0.02 * models for row in sums):
+            continue  # another rounding would give another class
+        others = [_winners(list(zip(*votes, strict=True)), sum)]  # the samples for each class
+        if models > 1:
+            others += [_winners(votes, operator.itemgetter(end)) for end in (0, -1)]
+        if models > 1 and samples > 1:
+            others += [_winners(votes, math.prod), _winners(votes, max)]
+        if _winners(votes, sum) not in others:
+            return [tk.tensor(table) for table in tables]
+
+
+def _winners(votes: Sequence[Sequence[tuple[float, ...]]], together: Any) -> list[int]:
+    """For each sample the class whose numbers, one from each model, give most together."""
+    numbers = [list(map(together, of_sample)) for of_sample in votes]
+    return [row.index(max(row)) for row in numbers]

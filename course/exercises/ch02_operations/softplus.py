@@ -69,7 +69,7 @@ class Softplus(Exercise):
     **Input:** `x`, a float tensor of any shape.
 
     **Output:** a tensor of the same shape and dtype: log(1 + exp(x)) of each element, however
-    large or small it is.
+    large or small it is. `x` itself stays as it is.
 
     ```python
     softplus(tk.tensor([0.0, 100.0]))

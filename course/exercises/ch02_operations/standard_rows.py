@@ -53,7 +53,7 @@ class StandardRows(Exercise):
     of equal numbers.
 
     **Output:** a tensor of the same shape and dtype: from each row its mean is subtracted, then
-    the row is divided by its standard deviation, as `std` computes it.
+    the row is divided by its standard deviation, as `std` computes it. `x` itself stays as it is.
 
     ```python
     standard_rows(tk.tensor([[1.0, 2.0, 3.0], [10.0, 30.0, 50.0]]))

@@ -74,7 +74,7 @@ class ChannelsFirst(Exercise):
     **Input:** `photos`, a uint8 tensor of shape `[n, height, width, channels]` (NHWC).
 
     **Output:** a contiguous float32 tensor of shape `[n, channels, height, width]` (NCHW), its
-    values divided by 255.
+    values divided by 255. `photos` itself stays as it is.
 
     ```python
     photos = tk.tensor([[[[255, 0], [0, 255], [51, 0]]]], dtype=tk.uint8)

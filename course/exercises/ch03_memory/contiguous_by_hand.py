@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
 
 
 def contiguous_by_hand(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
@@ -68,6 +70,19 @@ def _one_size_instead_of_the_product(shape: tuple[int, ...], stride: tuple[int, 
     return True
 
 
+def _one_to_the_next(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    return all(stride[i] == stride[i + 1] * shape[i + 1] for i in range(len(shape) - 1))
+
+
+def _or_instead_of_and(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    expected = 1
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        if size != 1 or step != expected:
+            return 0 in shape
+        expected *= size
+    return True
+
+
 def _any_size_of_one(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     return 1 in shape or contiguous_by_hand(shape, stride)
 
@@ -100,8 +115,8 @@ class ContiguousByHand(Exercise):
     ```
 
     Two rules for the edges: the stride of a dimension of size 1 does not matter, since nobody takes
-    a step there; and a tensor without elements is always contiguous. Your function runs inside
-    tensorkit below.
+    a step there; and a tensor without elements is always contiguous. In each case the check asks
+    for two layouts of the same shape. Your function runs inside tensorkit below.
     """
 
     hints = (
@@ -145,6 +160,17 @@ class ContiguousByHand(Exercise):
             "You expect stride 1 in the first dimension. Rows are stored one after the other: the "
             "last dimension has stride 1. Walk from the right.",
         ),
+        "from one to the next": (
+            _one_to_the_next,
+            "You compare each stride with the one to its right, and nothing says that the last one "
+            "is 1. A size of 1, or of 0, needs care as well.",
+        ),
+        "or in place of and": (
+            _or_instead_of_and,
+            "With `or` a size other than 1 is enough for False, however right its stride is. Both "
+            "must hold: `and`.",
+            r"\bor\b",
+        ),
         "any size of 1": (
             _any_size_of_one,
             "You call a tensor contiguous because one of its sizes is 1. Only the stride of that "
@@ -174,8 +200,18 @@ class ContiguousByHand(Exercise):
         yield case((a, 1, b), (b + draw.integer(1, 9), b, 1), label="gaps around a size 1")
         a, c = draw.integers(2, 2, 4)
         steps = draw.integer(5, 7), draw.integer(8, 9), 1
-        yield case((a, 0, c), steps, label="no elements (empty)")
-        yield case((0,), (draw.integer(2, 9),), label="a vector of none (empty)")
+        yield case((a, 0, c), steps, label="no elements (empty)", weight=0.25)
+        yield case((0,), (draw.integer(2, 9),), label="a vector of none (empty)", weight=0.25)
         n, step = draw.integers(2, 2, 9)
         yield case((n,), (step,), label="every second element (non-contiguous)")
-        yield case((), (), label="a single number (0-d)")
+        yield case((), (), label="a single number (0-d)", weight=0.25)
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The answer for a layout and for another one, so that one answer for all earns little."""
+        shape, stride = args
+        said = answer(shape, stride)
+        if contiguous_by_hand(shape, stride):
+            doubled = tuple(2 * step for step in stride)
+            return Seen({"this layout": said, "with doubled strides": answer(shape, doubled)})
+        fresh = tuple(tk.empty(shape).stride())
+        return Seen({"this layout": said, "in a new tensor": answer(shape, fresh)})

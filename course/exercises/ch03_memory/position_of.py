@@ -35,6 +35,10 @@ def _only_the_first(index: tuple[int, ...], stride: tuple[int, ...], offset: int
     return offset + (index[0] * stride[0] if index else 0)
 
 
+def _overwritten(index: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
+    return index[-1] * stride[-1] if index else offset
+
+
 def _two_dimensions(index: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
     return offset + index[0] * stride[0] + index[1] * stride[1]
 
@@ -106,6 +110,11 @@ class PositionOf(Exercise):
                 offset + i * step for i, step in zip(index, stride, strict=True)
             ),
             "You add the offset once for each dimension. Add it once, before the loop or after it.",
+        ),
+        "overwritten": (
+            _overwritten,
+            "Each round overwrites what the one before has found, and the offset too: add to it, "
+            "with `+=`.",
         ),
         "counted from 1": (
             lambda index, stride, offset: (

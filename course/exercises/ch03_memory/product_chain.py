@@ -57,7 +57,7 @@ class ProductChain(Exercise):
     **Input:** two square matrices `A` and `B` of the same size and dtype.
 
     **Output:** a pair: the product of the two, transposed and then flattened to a vector; and the
-    index of the largest element in that vector, as a Python int.
+    index of the largest element in that vector, as a Python int. `A` and `B` stay as they are.
 
     ```python
     A = tk.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -60,6 +60,7 @@ class SlidingWindows(Exercise):
 
     **Output:** a matrix whose row `i` is `x[i : i + size]`, for every `i` for which that fits. It
     shares the memory of `x`: the check changes `x` afterwards and looks whether the rows show it.
+    Your function itself leaves `x` as it is.
 
     ```python
     sliding_windows(tk.tensor([1.0, 2.0, 3.0, 4.0]), 2)

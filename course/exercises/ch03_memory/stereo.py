@@ -27,6 +27,10 @@ def _copied(samples: tk.Tensor) -> tk.Tensor:
     return tk.stack([samples[::2], samples[1::2]])
 
 
+def _contiguous(samples: tk.Tensor) -> tk.Tensor:
+    return samples.view(-1, 2).T.contiguous()
+
+
 def _left_alone(samples: tk.Tensor) -> tk.Tensor:
     return samples[::2]
 
@@ -44,7 +48,7 @@ class Stereo(Exercise):
 
     **Output:** a matrix of shape `[2, moments]`: row 0 holds the left samples, row 1 the right
     ones. It shares the memory of `samples`: the check changes `samples` afterwards and looks
-    whether the rows show it.
+    whether the rows show it. Your function itself leaves `samples` as it is.
 
     ```python
     channels_of(tk.tensor([1, 10, 2, 20, 3, 30]))
@@ -74,6 +78,12 @@ class Stereo(Exercise):
             _copied,
             "The rows are right, and they are copies: after a change of `samples` they show the "
             "old numbers. `view` and `.T` never copy.",
+        ),
+        "contiguous": (
+            _contiguous,
+            "The rows are right, and they are copies: `.contiguous()` copies what is not "
+            "contiguous, such as a transpose. Leave it out.",
+            "contiguous",
         ),
         "one channel": (
             _left_alone,

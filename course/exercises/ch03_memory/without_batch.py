@@ -52,7 +52,8 @@ class WithoutBatch(Exercise):
 
     **Input:** `batch` of shape `[1, channels, height, width]` and of any dtype.
 
-    **Output:** the photo, of shape `[channels, height, width]`, whatever these sizes are.
+    **Output:** the photo, of shape `[channels, height, width]`, whatever these sizes are. `batch`
+    itself stays as it is.
 
     ```python
     without_batch(tk.zeros(1, 1, 28, 28)).shape

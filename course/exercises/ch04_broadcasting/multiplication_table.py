@@ -44,7 +44,7 @@ def _one_number(n: int) -> tk.Tensor:
     return numbers @ numbers
 
 
-@exercise("multiplication-table", answer=multiplication_table, points=4, difficulty=2, minutes=6)
+@exercise("multiplication-table", answer=multiplication_table, points=3, difficulty=2, minutes=6)
 class MultiplicationTable(Exercise):
     """The multiplication table
 
@@ -81,6 +81,11 @@ class MultiplicationTable(Exercise):
         "only the squares": (
             _only_the_squares,
             "A row times the same row multiplies element by element. Make a column of one of them.",
+        ),
+        "two rows": (
+            lambda n: tk.arange(1, n + 1).unsqueeze(0) * tk.arange(1, n + 1),
+            "Both factors are rows: `unsqueeze(0)` puts the new dimension in front. A column needs "
+            "it behind: `unsqueeze(1)`.",
         ),
         "sums": (_sums, "You added row and column. Multiply them: `*` in place of `+`."),
         "floats": (

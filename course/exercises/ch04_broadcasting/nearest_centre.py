@@ -54,7 +54,7 @@ def _distances_and_places(points: tk.Tensor, centres: tk.Tensor) -> Any:
     answer=nearest,
     stub=_nearest_program,
     kind="complete",
-    points=5,
+    points=6,
     difficulty=4,
     minutes=12,
 )
@@ -67,6 +67,7 @@ class NearestCentre(Exercise):
     **Input:** `points` of shape `[n, 2]` and `centres` of shape `[k, 2]`, both of the same dtype.
 
     **Output:** an int64 vector of length `n`: for each point the number of the nearest centre.
+    `points` and `centres` stay as they are.
 
     ```python
     points = tk.tensor([[0.0, 0.0], [9.0, 9.0], [1.0, 0.0]])
@@ -95,6 +96,29 @@ class NearestCentre(Exercise):
             _not_squared,
             "You add the differences without squaring them, so negative ones pull the sum down. "
             "Square first.",
+        ),
+        "not added up": (
+            lambda points, centres: (points.unsqueeze(1) - centres).square().argmin(dim=1),
+            "The squares of the two coordinates are not added up. Sum over the last dimension "
+            "before you compare.",
+        ),
+        "added over the centres": (
+            lambda points, centres: (
+                (points.unsqueeze(1) - centres).square().sum(dim=1).argmin(dim=1)
+            ),
+            "`sum(dim=1)` adds over the centres. The two coordinates are the last dimension: "
+            "`dim=2`.",
+        ),
+        "the square of the sum": (
+            lambda points, centres: (
+                (points.unsqueeze(1) - centres).sum(dim=2).square().argmin(dim=1)
+            ),
+            "You add the differences and then square the sum. Square each difference first, then "
+            "add.",
+        ),
+        "absolute differences": (
+            lambda points, centres: (points.unsqueeze(1) - centres).abs().sum(dim=2).argmin(dim=1),
+            "You add the absolute differences, which is another distance. Square them, then add.",
         ),
         "distances and places": (
             _distances_and_places,
@@ -128,35 +152,38 @@ class NearestCentre(Exercise):
         yield case(
             tk.tensor([[0.0, 0.0], [9.0, 9.0], [1.0, 0.0]]), centres, label="three points, two"
         )
-        four = tk.tensor([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0], [50.0, 50.0]])
-        yield case(_around(draw, four, [2, 0, 3, 1, 1]), four, label="five points, four centres")
-        yield case(_around(draw, four, [3, 2, 0, 1]), four, label="as many points as centres")
-        yield case(_around(draw, four, [3, 1]) - 25, four - 25, label="negative coordinates")
-        # the first centre is nearer, the second has the smaller sum of absolute differences
-        x, y, far = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(3, 9)
-        near = tk.tensor([[x + 4 * far, y - 4 * far], [x - 6 * far, y + far]]).float()
-        yield case(tk.tensor([[x, y]]).float(), near, label="near along the diagonal")
-        # the second centre is nearer, the first has the smaller largest difference
-        axis = tk.tensor([[x + 4 * far, y - 4 * far], [x - 5 * far, y + far]]).float()
-        yield case(tk.tensor([[x, y]]).float(), axis, label="near along an axis")
+        yield case(*_telling(draw, 5, 4), label="five points, four centres")
+        yield case(*_telling(draw, 4, 4), label="as many points as centres")
+        points, four = _telling(draw, 2, 4)
+        yield case(points - 100, four - 100, label="negative coordinates")
+        yield case(*_telling(draw, 2, 6), label="more centres than points")
         # float16 has no number between these, so that its first centre would win
         corner = 8 * draw.integer(640, 652) + tk.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
         yield case(corner[2:] - 0.125, corner, label="centres far from 0")
-        yield case(_around(draw, four, [1]), four, label="a single point (size 1)")
-        halves = tk.tensor([draw.integers(2, low, low + 6) for low in (0, 13, 0)]).half() / 2
-        yield case(halves, centres.half(), label="half the memory (float16)")
-        whole = tk.tensor([draw.integers(2, low, low + 3) for low in (0, 6, 0)])
-        yield case(whole, centres.long(), label="whole numbers (int)")
+        yield case(*_telling(draw, 1, 4), label="a single point (size 1)")
+        halves = (tensor.half() / 2 for tensor in _telling(draw, 3, 4))
+        yield case(*halves, label="half the memory (float16)")
+        whole = (tensor.long() for tensor in _telling(draw, 6, 4))
+        yield case(*whole, label="whole numbers (int)")
         yield case(tk.zeros(0, 2), four, label="no points (empty)")
-        points = _around(draw, four, [3, 0, 2, 0])
-        yield case(points[::2], four, label="every second point (non-contiguous)")
+        points, four = _telling(draw, 4, 4)
+        both = tk.stack([points, points + 1], dim=1).flatten(0, 1)
+        yield case(both[::2], four, label="every second point (non-contiguous)")
 
 
-def _around(draw: Draw, centres: tk.Tensor, owners: list[int]) -> tk.Tensor:
-    """A point near each of these centres."""
-    rows = []
-    for owner in owners:
-        x, y = centres[owner].tolist()
-        dx, dy = draw.floats(2, 3, 9)
-        rows.append([x + dx, y - dy])
-    return tk.tensor(rows)
+def _telling(draw: Draw, n: int, k: int) -> tuple[tk.Tensor, tk.Tensor]:
+    """Points and centres for which other measures than the distance give other answers.
+
+    Point 0 is nearer to a centre at (-4, -4) than to one at (-6, 1), and the sum of the absolute
+    differences says the opposite. Point 1 is nearer to one at (5, 1) than to one at (4, -4), and
+    the largest difference, the square of the sum and fourth powers say the opposite.
+    """
+    x, y, size = draw.integer(-9, 9), draw.integer(-9, 9), draw.integer(2, 4)
+    u, v = x + draw.integer(50, 70), y + draw.integer(50, 70)
+    points = [(x, y), (u, v)]
+    centres = [(-6 * size + x, size + y), (4 * size + u, -4 * size + v)]
+    # the two that are nearest, and those that are near to no point
+    centres += [(-4 * size + x, -4 * size + y), (5 * size + u, size + v)]
+    centres += [(x - 60, v + 10 * number) for number in range(k - 4)]
+    points += [(centres[number][0] + 1, centres[number][1]) for number in draw.integers(n, 0, 1)]
+    return tk.tensor(points[:n]).float(), tk.tensor(centres).float()

@@ -54,7 +54,7 @@ class OneHot(Exercise):
     **Input:** `labels`, an int64 vector with numbers from 0 to `n - 1`, and `n`.
 
     **Output:** an int64 tensor of shape `[len(labels), n]`; row `i` has a 1 in column
-    `labels[i]`, and 0 everywhere else.
+    `labels[i]`, and 0 everywhere else. `labels` itself stays as it is.
 
     ```python
     one_hot(tk.tensor([2, 0]), 3)

@@ -46,7 +46,8 @@ class TopScores(Exercise):
     **Input:** `scores`, a float vector, and `limit`, a number.
 
     **Output:** a pair: a vector of the scores above `limit`, in their order; and a vector as long
-    as `scores`, in which every score that is not above `limit` is 0.
+    as `scores`, in which every score that is not above `limit` is 0. `scores` itself stays as it
+    is.
 
     ```python
     top_scores(tk.tensor([85.0, 67.0, 95.0]), 80)

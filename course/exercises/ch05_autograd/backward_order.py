@@ -42,7 +42,18 @@ def _as_they_are_met(graph: Graph, root: str) -> list[str]:
 def _level_by_level(graph: Graph, root: str) -> list[str]:
     order = [root]
     for node in order:  # grows while it is walked
-        order += [source for source in graph[node] if source not in order]
+        order += [source for source in dict.fromkeys(graph[node]) if source not in order]
+    return order
+
+
+def _from_a_stack(graph: Graph, root: str) -> list[str]:
+    order: list[str] = []
+    left = [root]
+    while left:
+        node = left.pop()
+        if node not in order:
+            order.append(node)
+            left += graph[node]
     return order
 
 
@@ -78,7 +89,7 @@ def _unreached_users(graph: Graph, root: str) -> list[str]:
     return order
 
 
-@exercise("backward-order", answer=backward_order, points=4, difficulty=4, minutes=9)
+@exercise("backward-order", answer=backward_order, points=5, difficulty=4, minutes=9)
 class BackwardOrder(Exercise):
     """In which order
 
@@ -90,7 +101,7 @@ class BackwardOrder(Exercise):
 
     **Output:** a list of the names of all nodes that can be reached from `root`, each once, each
     after all the nodes of the list that have it as an input. If several orders are right, any will
-    do.
+    do. `graph` itself stays as it is.
 
     ```python
     backward_order({"loss": ["a", "b"], "b": ["a"], "a": []}, "loss")
@@ -112,6 +123,12 @@ class BackwardOrder(Exercise):
             _as_they_are_met,
             "You write a node down when you first meet it. If a longer way leads to it as well, it "
             "comes too early. Write it down after its inputs were visited, and turn the list.",
+        ),
+        "from a stack": (
+            _from_a_stack,
+            "You write a node down when it comes off your stack. A node that uses it may still be "
+            "waiting there. Write it down when all nodes that use it stand in the list.",
+            r"\.pop\(",
         ),
         "level by level": (
             _level_by_level,

@@ -56,6 +56,18 @@ def _squared_mean(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -
     return _with_loss(x, target, w, b, lambda x, w, b, t: (x @ w + b - t).mean() ** 2)
 
 
+def _element_by_element(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    return _with_loss(x, target, w, b, lambda x, w, b, t: ((x * w + b - t) ** 2).mean())
+
+
+def _backward_of_the_parameters(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    loss = ((x @ w + b - target) ** 2).mean().item()
+    w, b = w.clone().requires_grad_(), b.clone().requires_grad_()
+    w.backward()
+    b.backward()
+    return loss, w.grad, b.grad
+
+
 def _without_backward(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
     return ((x @ w + b - target) ** 2).mean().item(), None, None
 
@@ -79,7 +91,8 @@ class LinearGradients(Exercise):
     `[inputs, 1]`, `b` of shape `[1]`; all floats of the same dtype, at least one sample and input.
 
     **Output:** three things: the loss as a Python number, the gradient with respect to `w`, the
-    gradient with respect to `b`. The loss is the mean of the squared differences.
+    gradient with respect to `b`. The loss is the mean of the squared differences. The arguments
+    stay as they are, `requires_grad` included: so the first two lines copy `w` and `b`.
 
     ```python
     x, target = tk.tensor([[1.0, 2.0]]), tk.tensor([[5.0]])
@@ -119,6 +132,17 @@ class LinearGradients(Exercise):
             "The loss is right, the gradients are None: nobody asked for them. Call "
             "`loss.backward()`.",
             r"^(?!(?s:.*)backward\()",
+        ),
+        "backward of the parameters": (
+            _backward_of_the_parameters,
+            "`backward` is called on a parameter, where the graph ends. Call it where the graph "
+            "begins, on the result of all: `loss.backward()`.",
+            r"\b[wb]\.backward\(",
+        ),
+        "element by element": (
+            _element_by_element,
+            "`*` multiplies element by element. The prediction is a matrix product: `x @ w`.",
+            r"x \* w|w \* x|mul",
         ),
         "every pair": (
             lambda x, target, w, b: _with_loss(

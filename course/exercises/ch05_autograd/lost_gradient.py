@@ -54,7 +54,8 @@ class LostGradient(Exercise):
 
     **Input:** `values`, a list of Python numbers.
 
-    **Output:** the gradient of the sum of their cubes at these values, a float64 vector.
+    **Output:** the gradient of the sum of their cubes at these values, a float64 vector. The list
+    stays as it is.
 
     ```python
     slopes_of_cubes([1.0, 2.0])

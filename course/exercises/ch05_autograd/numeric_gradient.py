@@ -74,6 +74,14 @@ def _without_brackets(x: tk.Tensor, h: float) -> tk.Tensor:
     return numeric_gradient(x, h) * (2 * h) / 2 * h
 
 
+def _only_the_second_divided(x: tk.Tensor, h: float, by: float) -> tk.Tensor:
+    gradient = tk.zeros_like(x)
+    for i in range(len(x)):
+        step = _one_at_a_time(x, i, h)
+        gradient[i] = _cubes(x + step) - _cubes(x - step) / by
+    return gradient
+
+
 def _backwards_minus_forwards(x: tk.Tensor, h: float) -> tk.Tensor:
     return -numeric_gradient(x, h)
 
@@ -97,7 +105,7 @@ class NumericGradient(Exercise):
 
     **Input:** `x`, a float64 vector, and `h`, a small number.
 
-    **Output:** a vector as long as `x` with the measured slopes.
+    **Output:** a vector as long as `x` with the measured slopes. `x` itself stays as it was.
 
     ```python
     numeric_gradient(tk.tensor([1.0, 2.0], dtype=tk.float64), 0.001)
@@ -142,6 +150,16 @@ class NumericGradient(Exercise):
             "`/ 2 * h` divides by 2 and then multiplies by `h`. Put the length of the way into "
             "brackets: `/ (2 * h)`.",
         ),
+        "only the second divided": (
+            lambda x, h: _only_the_second_divided(x, h, 2 * h),
+            "Only the second value of `f` is divided: `/` comes before `-`. Put brackets around "
+            "the difference.",
+        ),
+        "no brackets at all": (
+            lambda x, h: _only_the_second_divided(x, h, 2 / h),
+            "`/` and `*` come before `-`, so only the second value of `f` is divided by 2 and "
+            "multiplied by `h`. Put brackets around the difference and around `2 * h`.",
+        ),
         "the wrong way round": (
             _backwards_minus_forwards,
             "The sign is wrong: subtract the value a step back from the value a step ahead.",
@@ -156,7 +174,7 @@ class NumericGradient(Exercise):
         three = [draw.number(0.5, 3), draw.number(-3, -0.5), draw.number(0.5, 3)]
         yield case(tk.tensor(three, dtype=tk.float64), 0.1, label="a large step")
         two = [draw.integer(1, 5), -draw.integer(1, 5)]
-        yield case(tk.tensor(two, dtype=tk.float64), 0.5, label="a very large step")
+        yield case(tk.tensor(two, dtype=tk.float64), 0.25, label="a very large step")
         four = tk.tensor(draw.distinct(4, 1, 9)).double()
         yield case(four[::2], 0.01, label="every second element (non-contiguous)")
         one = tk.tensor([draw.integer(1, 19) / 2]).double()

@@ -41,7 +41,7 @@ def _summed_up(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
     return (upstream * (1 - out * out)).sum()
 
 
-@exercise("tanh-gradient", answer=tanh_gradient, points=3, difficulty=2, minutes=5)
+@exercise("tanh-gradient", answer=tanh_gradient, points=2, difficulty=2, minutes=5)
 class TanhGradient(Exercise):
     """One node's work
 
@@ -52,7 +52,8 @@ class TanhGradient(Exercise):
     **Input:** `upstream` and `out`, two float tensors of the same shape and dtype, with any number
     of dimensions.
 
-    **Output:** the gradient of `x`: upstream gradient times derivative, element by element.
+    **Output:** the gradient of `x`: upstream gradient times derivative, element by element. Both
+    arguments stay as they are.
 
     ```python
     tanh_gradient(tk.tensor([1.0, 2.0]), tk.tensor([0.0, 0.5]))

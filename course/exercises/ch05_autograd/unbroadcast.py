@@ -80,7 +80,7 @@ class Unbroadcast(Exercise):
     `shape`, the shape of one operand, a tuple: `()` for a 0-d tensor.
 
     **Output:** a tensor of that shape: `gradient` summed over the dimensions that the operand lacks
-    (at the left), and over those in which it has size 1.
+    (at the left), and over those in which it has size 1. `gradient` itself stays as it is.
 
     ```python
     g = tk.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

@@ -61,7 +61,7 @@ class Visits(Exercise):
 
     **Output:** a dictionary from each node that can be reached to the number of times that it
     is visited: once for every path that leads from the root to it. The root itself is visited
-    once.
+    once. `graph` itself stays as it is.
 
     ```python
     visits({"loss": ["a", "b"], "b": ["a"], "a": []}, "loss")

@@ -20,6 +20,11 @@ def winner_of_the_most_certain_model(predictions):
     return stacked.mean(dim=0), stacked.amax(dim=0).argmax(dim=1)
 
 
+def winner_of_the_product(predictions):
+    stacked = tk.stack(predictions)
+    return stacked.mean(dim=0), stacked.prod(dim=0).argmax(dim=1)
+
+
 def contiguous_by_its_outermost_stride(shape, stride):
     kept = [(size, step) for size, step in zip(shape, stride, strict=True) if size != 1]
     if 0 in shape or not kept:
@@ -97,6 +102,7 @@ def trained_in_order_of_the_alphabet(parameters, names):
 WRONG = [
     ("private-copy", copied_unless_contiguous),
     ("ensemble", winner_of_the_most_certain_model),
+    ("ensemble", winner_of_the_product),
     ("contiguous-by-hand", contiguous_by_its_outermost_stride),
     ("product-chain", largest_from_zero),
     ("broadcast-shape", shape_where_zero_fits_all),
@@ -115,6 +121,17 @@ WRONG = [
 def test_a_wrong_answer_fails_with_every_seed(id, answer):
     for seed in range(5):
         assert judge(load()[id], answer, seed=seed).status != "passed"
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [one for one in WRONG if one[1].__name__.startswith(("winner_of", "nearest_by_largest"))],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_another_measure_earns_less_than_half(id, answer):
+    for seed in range(5):
+        report = judge(load()[id], answer, seed=seed)
+        assert report.earned < report.possible / 2
 
 
 @pytest.mark.parametrize("id", ["sgd-step", "momentum-step"])

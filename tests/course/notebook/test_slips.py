@@ -28,6 +28,39 @@ SLIPS = [
         "",
     ),
     ("celsius", "return (fahrenheit - 32) / 1,8", "a decimal comma", "`1.8`"),
+    ("celsius", "x = fahrenheit - 32\n    x / 1.8\n    return x", "a result is lost", "`x / 1.8`"),
+    (
+        "celsius",
+        "x = fahrenheit - 32\n    x == x / 1.8\n    return x",
+        "== in place of =",
+        "`x == x / 1.8` compares",
+    ),
+    ("tanh-gradient", "return upstream * (1 - out ^ 2)", "^ for a power", "`1 - out ** 2`"),
+    ("tanh-gradient", "return upstream(1 - out * out)", "a tensor called", "needs a `*`"),
+    (
+        "lost-gradient",
+        "x = tk.tensor(values, requires_grad=True)\n    return x.sum().backward()",
+        "None is returned",
+        "`backward` changes something",
+    ),
+    ("stereo", "samples.T\n    return samples", "a result is lost", "`samples.T` computes"),
+    ("linear-gradients", "return b.item, w, b", "not called", "write `b.item()`"),
+    ("without-batch", "return batch.squeeze[0]", "not called", "write `batch.squeeze()`"),
+    ("brighter", "return (pixels + amount).clamp", "not called", ".clamp(...)`"),
+    (
+        "cleaned",
+        "x = readings.clone()\n    x[x < 0] = x[x >= 0]\n    return x",
+        "other elements on the right",
+        "`x[mask] = y[mask]`",
+    ),
+    (
+        "top-scores",
+        "return tk.where(scores, limit, 0.0)",
+        "another order of arguments",
+        "condition",
+    ),
+    ("top-scores", "return scores[~scores > limit]", "not of numbers", "`~(a > b)`"),
+    ("broadcast-shape", "return [1] + a", "a list and a tuple", "`tuple(...)`"),
     ("stereo", "return samples.T.reshape", "not called", "write `samples.T.reshape(...)`"),
     (
         "without-batch",
@@ -262,3 +295,13 @@ def test_a_name_that_is_written_in_place_is_read(line, name):
     source = f"def f(pairs):\n    for p, g in pairs:\n        {line}\n    return pairs[0]\n"
     found = first_slip(source, Outcome(value=1), Outcome(value=2))
     assert (found and found.name) == name
+
+
+def test_what_comes_after_the_line_that_raised_is_no_cause():
+    source = "loss = x.mean()\nloss.backward()\nnumber = loss.item()"
+    error = RuntimeError("element 0 of tensors does not require grad")
+    outcome = Outcome(
+        "raised", error=error, message=(str(error), ""), where="line 2: loss.backward()"
+    )
+    slip = first_slip(source, outcome, Outcome())
+    assert slip.sentence.endswith("Is there an input with `requires_grad=True`?")
