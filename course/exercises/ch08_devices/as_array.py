@@ -49,7 +49,7 @@ class AsArray(Exercise):
 
     **Input:** `t`, a tensor of any shape and dtype on any device, which may require grad.
 
-    **Output:** a NumPy array with its values, shape and dtype.
+    **Output:** a NumPy array with its values, shape and dtype. `t` itself stays as it is.
 
     ```python
     as_array(tk.tensor([1.0, 2.0], device="cuda", requires_grad=True))
