@@ -29,6 +29,16 @@ class _AtCreation:
         grad_mode.enabled = self.before
 
 
+class _OnceForAll:
+    before = grad_mode.enabled
+
+    def __enter__(self):
+        grad_mode.enabled = False
+
+    def __exit__(self, *error):
+        grad_mode.enabled = self.before
+
+
 class _OneForAll:
     before = True
 
@@ -136,6 +146,12 @@ class NestedNoGrad(Part):
             "You remember the mode when the object is made. It may be entered later, when the mode "
             "is another one: remember it in `__enter__`.",
         ),
+        "remembered once": (
+            _OnceForAll,
+            "What stands in the class, outside of its methods, is set once, when the cell runs. "
+            "Remember the mode in `__enter__`, each time.",
+            r"class no_grad[^\n]*\n\s+\w+ = grad_mode\.",
+        ),
         "one memory for all": (
             _OneForAll,
             "All blocks share one memory, which belongs to the class, and the inner block "
@@ -153,6 +169,7 @@ class NestedNoGrad(Part):
         "the object": (
             _TheObject,
             "You remember the object `grad_mode`, and not the value of `grad_mode.enabled`.",
+            r"= grad_mode\b(?!\.)",
         ),
         "stays off": (
             _StaysOff,
