@@ -348,6 +348,7 @@ class StaleValue(Part):
             "changed after it was saved",
             f"{x}{y}z = (x * y).sum()\n{late}z.backward()",
             *both,
+            weight=3,
             raises=True,
         )
         yield program_case("changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *both)

@@ -348,6 +348,7 @@ class WalkBack(Part):
             f"{count}{x}{noted}((u * {b} + {c}) * {b} + u).backward()",
             "len(calls)",
             "x.grad.data",
+            weight=3,
         )
         yield program_case(
             "ways that meet again",
@@ -399,6 +400,7 @@ class WalkBack(Part):
             f"{count}{x}{noted}(u + u * {c} * {b}).backward()",
             "len(calls)",
             "x.grad.data",
+            weight=3,
         )
         yield program_case(
             "a deep graph",

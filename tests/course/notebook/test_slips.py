@@ -132,6 +132,15 @@ SLIPS = [
         "truth of a tensor",
         "`if g is not None:`",
     ),
+    (
+        "unscaled",
+        (
+            "for g in gradients:\n        if not tk.isfinite(g):\n            return []\n"
+            "    return gradients"
+        ),
+        "one answer for all",
+        "`tk.isfinite(g).all()`",
+    ),
 ]
 
 
@@ -256,6 +265,7 @@ def test_a_known_mistake_comes_before_a_slip():
             "`(x * n).backward()`",
         ),
         ("return x.grad * n", "unsupported operand: 'NoneType'", "", ""),
+        ("x.f()", "F.f() takes 1 positional argument but 2 were given", "", ""),
         ("x.data[:] = 1", "too many indices for array: array is 0-d", "a slice of", "`[...]`"),
         ("raise ValueError", "", "raises where there is a result", "`raise ValueError` is a line"),
         ("return x + y", "The size of tensor a (2)", "shapes that do not fit", "at the right"),
