@@ -449,6 +449,8 @@ print(total)
 # `__exit__`. Both change one switch. Every operation looks at this switch before it records.
 
 # %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
+
 explain.source(tk.no_grad.__enter__, tk.no_grad.__exit__, tk.no_grad)
 
 # %% [markdown]

@@ -540,6 +540,7 @@ viz.graph(x * w + x)
 # | `part.unbroadcast(shape)` | `sum_to_shape` in `_unbroadcast_and_cast` |
 
 # %% role="show" tags=["nbval-ignore-output"]
+from tensorkit import explain
 from tensorkit.autograd.engine import _Run
 
 explain.source(tk.mul, _Run._sum, _Run._unbroadcast_and_cast)

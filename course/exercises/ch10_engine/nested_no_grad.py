@@ -29,16 +29,6 @@ class _AtCreation:
         grad_mode.enabled = self.before
 
 
-class _OnceForAll:
-    before = grad_mode.enabled
-
-    def __enter__(self):
-        grad_mode.enabled = False
-
-    def __exit__(self, *error):
-        grad_mode.enabled = self.before
-
-
 class _OneForAll:
     before = True
 
@@ -146,12 +136,6 @@ class NestedNoGrad(Part):
             "You remember the mode when the object is made. It may be entered later, when the mode "
             "is another one: remember it in `__enter__`.",
         ),
-        "remembered once": (
-            _OnceForAll,
-            "What stands in the class, outside of its methods, is set once, when the cell runs. "
-            "Remember the mode in `__enter__`, each time.",
-            r"class no_grad[^\n]*\n\s+\w+ = grad_mode\.",
-        ),
         "one memory for all": (
             _OneForAll,
             "All blocks share one memory, which belongs to the class, and the inner block "
@@ -166,10 +150,10 @@ class NestedNoGrad(Part):
             "You count blocks. Recording may be off for another reason, as during backward: put "
             "back what `grad_mode.enabled` was when the block was entered.",
         ),
-        "the object": (
+        "always on afterwards": (
             _TheObject,
-            "You remember the object `grad_mode`, and not the value of `grad_mode.enabled`.",
-            r"= grad_mode\b(?!\.)",
+            "Recording is on after every block, also after one that is inside of another. Keep the "
+            "value that `grad_mode.enabled` has in `__enter__`, and put that back.",
         ),
         "stays off": (
             _StaysOff,
