@@ -335,6 +335,23 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         "a call that is switched off",
         _switched_off,
     ),
+    (
+        r"(\w+)\(\) takes (\d+ positional arguments?) but (\d+)",
+        "too many arguments",
+        _too_many_arguments,
+    ),
+    (r"unsupported operand.*'NoneType'", "computing with None", _computed_with_none),
+    ("context manager protocol", "a context manager not called", _not_entered),
+    (
+        r"'Tensor' object has no attribute '(\w+)'",
+        "an underscore is missing",
+        lambda answer, found: (
+            f"A tensor has no `{found[1]}`. What changes a tensor ends with an underscore: "
+            f"`{found[1]}_`."
+            if hasattr(tk.Tensor, f"{found[1]}_")
+            else ""
+        ),
+    ),
     ("^KeyError", "a missing key", _missing_key),
     ("Dimension out of range", "a dimension that is gone", _dimension_gone),
     ("too many indices for array: array is 0-d", "a slice of a single number", _no_dimensions),
@@ -352,23 +369,6 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         (
             "A call leaves an argument out, and the `def` line gives no value for it. One with a "
             "default, `name=value`, may be left out."
-        ),
-    ),
-    (
-        r"(\w+)\(\) takes (\d+ positional arguments?) but (\d+)",
-        "too many arguments",
-        _too_many_arguments,
-    ),
-    (r"unsupported operand.*'NoneType'", "computing with None", _computed_with_none),
-    ("context manager protocol", "a context manager not called", _not_entered),
-    (
-        r"'Tensor' object has no attribute '(\w+)'",
-        "an underscore is missing",
-        lambda answer, found: (
-            f"A tensor has no `{found[1]}`. What changes a tensor ends with an underscore: "
-            f"`{found[1]}_`."
-            if hasattr(tk.Tensor, f"{found[1]}_")
-            else ""
         ),
     ),
     (r"has no attribute '(\w+)'", "an attribute that is missing", _no_attribute),
