@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class _NumberOfZero(Basics):
 
 
 class _OneListForAll(Basics):
-    noted = []
+    noted: ClassVar[list[object]] = []
 
     def __init__(self, data, requires_grad=False):
         super().__init__(data, requires_grad)
