@@ -482,6 +482,12 @@ def _does_nothing(answer: AnswerTree) -> Iterator[Slip]:
             yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
 
 
+def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
+    """A line that does nothing, where that is not the `return` that is missing."""
+    if not any(_no_return(answer)):
+        yield from _does_nothing(answer)
+
+
 def _plus_behind_equals(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Assign):
         if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd):
@@ -579,7 +585,7 @@ def _goes_on_for_ever(answer: AnswerTree) -> Iterator[Slip]:
 
 
 _CERTAIN: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
-    _does_nothing,
+    _idle_line,
     _plus_behind_equals,
 )
 
