@@ -143,6 +143,11 @@ with tk.no_grad():
     w.add_(1)
 print(w)
 
+# %% [markdown]
+# PyTorch raises a RuntimeError here. tensorkit's errors have names of their own that say what they
+# are about, such as `AutogradError` here and `ShapeError` where shapes do not fit. Each of these is
+# a RuntimeError, so `except RuntimeError` catches it in both libraries.
+
 # %% exercise="sgd-step"
 
 # %% [markdown]

@@ -424,7 +424,7 @@ viz.memory(single=gradient, half=gradient.half(), scaled=(gradient * 1024).half(
 # | `x.cuda()` is the way to move a tensor. | Without a GPU it raises an error. `x.to(device)` works with and without a GPU. |
 # | Operands must always be on one device. | There is one exception: a CPU tensor without dimensions counts as a number. |
 # | `empty_cache` returns memory to the operating system, and `memory_allocated` shows it. | The memory goes to the driver, and `memory_reserved` becomes smaller. |
-# | A GPU is 10, 50 or 100 times faster. | It depends. Large matrix products gain most. A product of 64 by 64 may be slower than on the CPU. A transfer for a single operation is never worth it. Measure your own program. |
+# | A GPU is 10, 50 or 100 times faster. | It depends. Large matrix products gain most. A product of 64 by 64 may be slower than on the CPU. To send data for a single sum takes longer than the sum on the CPU. Measure your own program. |
 
 # %% [markdown]
 # ## In tensorkit

@@ -343,6 +343,19 @@ loss = ((y - 5.0) * (y - 5.0)).sum()
 loss.backward()
 print(y.item(), round(loss.item(), 2), w.grad.data.ravel(), b.grad)
 
+# two weights and a bias: -56, -70 and -14
+v = Tensor(3.0, requires_grad=True)
+w = Tensor(-2.0, requires_grad=True)
+b = Tensor(1.0, requires_grad=True)
+error = v * 4.0 + w * 5.0 + b - 10.0
+(error * error).backward()
+print(v.grad, w.grad, b.grad)
+
+# the squares of a vector: 2, 4 and 6
+x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+(x * x).sum().backward()
+print(x.grad)
+
 # gradients add up: 4, then 16, and 12 after zero_grad
 x = Tensor(2.0, requires_grad=True)
 (x * x).backward()

@@ -218,7 +218,7 @@ _LOOK_AT = {
 def _about_error(outcome: Outcome, name: str) -> str:
     said = f"{type(outcome.error).__name__}: {outcome.message[0]}"
     if said.startswith("TypeError") and "argument" in said and not outcome.where:
-        return "Compare with the call above, and keep the `def` line as it was released."
+        return "Compare the `def` line with the call above: how many arguments are there?"
     if said.startswith(f"TypeError: {name}()"):
         return f"Compare this call of `{name}` with its `def` line."
     return next(look for piece, look in _LOOK_AT.items() if re.search(piece, said))

@@ -60,13 +60,16 @@ def judge(
     may_be_typed_off = share < 1 and _may_be_typed_off(exercise, counting)
     if may_be_typed_off:
         share = 0.0
-    is_wrong = not all(trial.is_passed for trial in counting)
-    mistake = recognised(exercise, tried, seed, seconds / 5, source) if is_wrong else None
-    slip = None
-    if is_wrong and not mistake and source and exercise.kind != "predict":
-        failed = [(trial.outcome, trial.right) for trial in counting if not trial.is_passed]
-        slip = first_slip(source, *failed[0]) or first_relation(failed, source)
-    if is_wrong and not (mistake or slip):
+    mistake, slip = None, None
+    failed = [(trial.outcome, trial.right) for trial in counting if not trial.is_passed]
+    text = "" if exercise.kind == "predict" else source
+    if failed and text:  # a line that does nothing comes before what the values are like
+        slip = first_slip(text, *failed[0], is_certain=True)
+    if failed and not slip:
+        mistake = recognised(exercise, tried, seed, seconds / 5, source)
+    if failed and text and not (mistake or slip):
+        slip = first_slip(text, *failed[0]) or first_relation(failed, text)
+    if failed and not (mistake or slip):
         first = next(n for n, row in enumerate(rows) if row.status != "passed")
         rows[first] = replace(rows[first], tip=rows[first].tip or advice.first_idea(exercise))
     return Report(

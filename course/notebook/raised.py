@@ -291,6 +291,39 @@ def _race(answer: AnswerTree, found: re.Match[str]) -> str:
     )
 
 
+def _computed_with_none(answer: AnswerTree, found: re.Match[str]) -> str:
+    for node in answer.in_the_line(ast.BinOp):
+        call = node.left
+        method = call.func if isinstance(call, ast.Call) else None
+        if isinstance(method, ast.Attribute) and method.attr == "backward":
+            whole = ast.unparse(ast.BinOp(method.value, node.op, node.right))
+            return (
+                f"`{ast.unparse(call)}` gives None, and there is nothing to compute with. Compute "
+                f"first: `({whole}).backward()`."
+            )
+    return ""
+
+
+def _too_many_arguments(answer: AnswerTree, found: re.Match[str]) -> str:
+    name, takes, given = found.groups()
+    method = next((each for each in answer.nodes(ast.FunctionDef) if each.name == name), None)
+    if method is None or not isinstance(answer.parents[method], ast.ClassDef):
+        return ""
+    if not method.args.args:
+        others = ", ..." * (given != "1")
+        return f"The first argument of a method is the object itself: `def {name}(self{others}):`."
+    return f"`{name}` takes {takes}, and Python calls it with {given}; `self` counts as one."
+
+
+def _not_entered(answer: AnswerTree, found: re.Match[str]) -> str:
+    for node in answer.nodes(ast.With):
+        for item in node.items:
+            text = ast.unparse(item.context_expr)
+            if f"with {text}" in answer.line and not isinstance(item.context_expr, ast.Call):
+                return f"`{text}` alone cannot be entered. Brackets call it: `with {text}():`."
+    return ""
+
+
 _Words = str | Callable[[AnswerTree, re.Match[str]], str]
 
 _RAISED: tuple[tuple[str, str, _Words], ...] = (
@@ -379,6 +412,23 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         r"NotAllowed: (\S+) is what you are asked to write",
         "a call that is switched off",
         _switched_off,
+    ),
+    (
+        r"(\w+)\(\) takes (\d+ positional arguments?) but (\d+)",
+        "too many arguments",
+        _too_many_arguments,
+    ),
+    (r"unsupported operand.*'NoneType'", "computing with None", _computed_with_none),
+    ("context manager protocol", "a context manager not called", _not_entered),
+    (
+        r"'Tensor' object has no attribute '(\w+)'",
+        "an underscore is missing",
+        lambda answer, found: (
+            f"A tensor has no `{found[1]}`. What changes a tensor ends with an underscore: "
+            f"`{found[1]}_`."
+            if hasattr(tk.Tensor, f"{found[1]}_")
+            else ""
+        ),
     ),
     ("^KeyError", "a missing key", _missing_key),
     ("Dimension out of range", "a dimension that is gone", _dimension_gone),

@@ -19,14 +19,20 @@ from course.notebook.rules import names_read, parsed
 from course.notebook.runner import Outcome
 
 
-def first_slip(source: str, outcome: Outcome, right: Outcome) -> Slip | None:
-    """The first slip in the answer's text that may explain what it did; None if there is none."""
+def first_slip(
+    source: str, outcome: Outcome, right: Outcome, is_certain: bool = False
+) -> Slip | None:
+    """The first slip in the answer's text that may explain what it did; None if there is none.
+
+    is_certain: only what is a slip whatever the values are, as a line that does nothing.
+    """
     tree = parsed(source)
     if tree is None:
         return None
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     answer = AnswerTree(tree, parents, textwrap.dedent(source).splitlines(), outcome, right)
-    return next((slip for look in _LOOKS for slip in look(answer)), None)
+    looks = _CERTAIN if is_certain else _LOOKS
+    return next((slip for look in looks for slip in look(answer)), None)
 
 
 def _is_method(name: str) -> bool:
@@ -522,6 +528,46 @@ def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
             )
 
 
+def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
+    """A line that does nothing, where that is not the `return` that is missing."""
+    if not any(_no_return(answer)):
+        yield from _does_nothing(answer)
+
+
+def _plus_behind_equals(answer: AnswerTree) -> Iterator[Slip]:
+    for node in answer.nodes(ast.Assign):
+        if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd):
+            name, added = ast.unparse(node.targets[0]), ast.unparse(node.value.operand)
+            yield Slip(
+                "=+ in place of +=",
+                f"`{name} =+ {added}` sets `{name}` to {added}. `+=` adds, and writes into a "
+                "tensor.",
+            )
+
+
+def _truth_of_a_tensor(answer: AnswerTree) -> Iterator[Slip]:
+    """An `if` for a whole tensor: is there one, or does something hold for its elements?"""
+    tests = [node for node in answer.nodes(ast.If) if answer.raised_in(node.test)]
+    for node in tests if answer.said("Boolean value of Tensor") else ():
+        test, text = node.test, ast.unparse(node.test)
+        if isinstance(test, ast.Name):
+            yield Slip(
+                "truth of a tensor",
+                f"`if {text}:` asks whether the numbers in `{text}` are other than 0, and needs "
+                f"one answer for all. `if {text} is not None:` asks whether there is a tensor.",
+            )
+        is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        reads_on = names_read(test) & names_read(ast.Module(node.body, []))
+        is_one = isinstance(test, ast.Compare) and len(test.ops) == 1
+        if is_not or (is_one and not reads_on):
+            text = ast.unparse(test.operand) if isinstance(test, ast.UnaryOp) else f"({text})"
+            yield Slip(
+                "one answer for all",
+                f"`if` needs one answer for all elements. `{text}.all()` is True where it holds "
+                f"for every element, `{text}.any()` where it holds for at least one.",
+            )
+
+
 def _is_kernel(answer: AnswerTree) -> bool:
     """Whether there is a function under `@cuda.kernel` in the answer."""
     functions = answer.nodes(ast.FunctionDef)
@@ -584,6 +630,11 @@ def _goes_on_for_ever(answer: AnswerTree) -> Iterator[Slip]:
         )
 
 
+_CERTAIN: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
+    _idle_line,
+    _plus_behind_equals,
+)
+
 _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _argument_changed,
     _no_return,
@@ -598,13 +649,13 @@ _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _decimal_comma,
     _called_property,
     _not_called,
+    _truth_of_a_tensor,
     _truth_of_many,
     _tuple_not_unpacked,
     _written_into_a_copy,
     _result_lost,
     _range_ends_early,
     _local_in_a_method,
-    _does_nothing,
     _unused_name,
     raised.causes,
     _rounds_down,

@@ -132,7 +132,8 @@ class ForgottenZero(Exercise):
     many steps to take; `lr`, the learning rate.
 
     **Output:** the slope after these steps, a Python float. In each step the slope moves by minus
-    `lr` times the gradient of the mean squared error *at the present slope*.
+    `lr` times the gradient of the mean squared error *at the present slope*. `x` and `y` stay as
+    they are.
 
     ```python
     fit_slope(tk.tensor([1.0]), tk.tensor([2.0]), 2, 0.25)

@@ -94,7 +94,7 @@ class SavedAndChanged(Exercise):
 
     **Input:** `x`, a float tensor of any shape and dtype.
 
-    **Output:** the gradient of the sum of `(exp(x) + 1)²` at `x`.
+    **Output:** the gradient of the sum of `(exp(x) + 1)²` at `x`. `x` itself stays as it is.
 
     ```python
     slope_of_square(tk.tensor([0.0]))

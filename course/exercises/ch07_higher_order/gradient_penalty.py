@@ -88,7 +88,8 @@ class GradientPenalty(Exercise):
     dtype; at least one sample and one input.
 
     **Output:** the gradient of the penalty with respect to `w`. The penalty is the sum of the
-    squared slopes of `tanh(x @ w).sum()` with respect to `x`.
+    squared slopes of `tanh(x @ w).sum()` with respect to `x`. `x` and `w` themselves stay as they
+    are.
 
     ```python
     penalty_gradient(tk.tensor([[0.0]]), tk.tensor([2.0]))

@@ -61,7 +61,8 @@ class HessianRows(Exercise):
 
     **Input:** `x`, a float vector of any dtype with at least one element.
 
-    **Output:** its Hessian at `x`: the matrix whose row `i` is the gradient of slope `i`.
+    **Output:** its Hessian at `x`: the matrix whose row `i` is the gradient of slope `i`. `x`
+    itself stays as it is.
 
     ```python
     hessian_rows(tk.tensor([1.0, 2.0]))

@@ -92,7 +92,8 @@ class HessianVector(Exercise):
     **Input:** `x` and `v`, two float vectors of the same length and dtype, with at least one
     element.
 
-    **Output:** the Hessian of `f` at `x`, times `v`: a vector. `f` stands in the code.
+    **Output:** the Hessian of `f` at `x`, times `v`: a vector. `f` stands in the code. `x` and `v`
+    themselves stay as they are.
 
     ```python
     hessian_vector(tk.tensor([1.0, 2.0]), tk.tensor([1.0, 0.0]))

@@ -47,7 +47,8 @@ class NewtonStep(Exercise):
     **Input:** `x`, the present point, of shape `[n]`, `n` at least 1; `gradient`, of shape `[n]`;
     `hessian`, of shape `[n, n]`, which can be inverted; all of the same dtype.
 
-    **Output:** the next point, `x` minus that step: a tensor of shape `[n]`.
+    **Output:** the next point, `x` minus that step: a tensor of shape `[n]`. The three arguments
+    stay as they are.
 
     ```python
     H = tk.tensor([[2.0, 0.0], [0.0, 4.0]])

@@ -64,6 +64,7 @@ class SecondDerivative(Exercise):
     $c_0 + c_1 x + c_2 x^2 + \\dots$, and `x`, a float.
 
     **Output:** its second derivative at `x`, a Python float. Let autograd find it, in float64.
+    `coefficients` stays as it is.
 
     ```python
     second_derivative([0.0, 0.0, 0.0, 1.0], 3.0)

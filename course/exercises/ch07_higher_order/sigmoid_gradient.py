@@ -50,7 +50,7 @@ class SigmoidGradient(Exercise):
     of dimensions, which may require grad.
 
     **Output:** upstream gradient times slope, element by element, computed with tensor operations
-    that are recorded.
+    that are recorded. `upstream` and `out` stay as they are.
 
     ```python
     sigmoid_gradient(tk.tensor([1.0, 2.0]), tk.tensor([0.5, 0.25]))

@@ -52,7 +52,8 @@ class AnyDevice(Exercise):
     **Input:** `x`, a float32 or float64 tensor of shape `[rows, columns]` with at least one row and
     column, on any device.
 
-    **Output:** a tensor on the same device, in which column `j` is divided by `j + 1`.
+    **Output:** a tensor on the same device, in which column `j` is divided by `j + 1`. `x` itself
+    stays as it is.
 
     ```python
     faded(tk.tensor([[6.0, 6.0, 6.0]]))

@@ -41,6 +41,10 @@ def _through_a_list(t: tk.Tensor) -> Any:
     return np.array(t.tolist())
 
 
+def _numpy_first(t: tk.Tensor) -> Any:
+    return t.numpy().cpu()  # type: ignore[attr-defined]
+
+
 @exercise("as-array", answer=as_array, points=3, difficulty=2, minutes=5)
 class AsArray(Exercise):
     """From anywhere to NumPy
@@ -49,7 +53,7 @@ class AsArray(Exercise):
 
     **Input:** `t`, a tensor of any shape and dtype on any device, which may require grad.
 
-    **Output:** a NumPy array with its values, shape and dtype.
+    **Output:** a NumPy array with its values, shape and dtype. `t` itself stays as it is.
 
     ```python
     as_array(tk.tensor([1.0, 2.0], device="cuda", requires_grad=True))
@@ -79,6 +83,11 @@ class AsArray(Exercise):
             _only_detach,
             "The history is taken care of, the device is not: `.cpu()` before `.numpy()`. There is "
             "no need to ask where `t` is; on the CPU, `.cpu()` does nothing.",
+        ),
+        "numpy first": (
+            _numpy_first,
+            "An array has no `.cpu()`. The tensor has one: `.numpy()` comes last.",
+            r"numpy\(\)\.cpu",
         ),
         "a list": (_a_list, "This is a Python list. `.numpy()` gives an array."),
         "still a tensor": (_still_a_tensor, "The last step is missing: `.numpy()`."),

@@ -32,6 +32,10 @@ def _a_tensor(batches: list[tk.Tensor]) -> Any:
     return (total / len(batches)).cpu()
 
 
+def _a_tensor_on_the_device(batches: list[tk.Tensor]) -> Any:
+    return sum((x * x).mean() for x in batches) / len(batches)
+
+
 def _sum_on_the_cpu(batches: list[tk.Tensor]) -> float:
     total = tk.tensor(0.0)
     for x in batches:
@@ -103,6 +107,10 @@ class FewerWaits(Exercise):
         ),
         "a tensor": (
             _a_tensor,
+            "This is a tensor. A Python number is asked for: `.item()`, once.",
+        ),
+        "a tensor on the device": (
+            _a_tensor_on_the_device,
             "This is a tensor. A Python number is asked for: `.item()`, once.",
         ),
         "a question in the loop": (

@@ -117,6 +117,16 @@ def _no_structure_inside(batch: Any, device: str) -> Any:
     return batch
 
 
+def _nothing_else_kept(batch: Any, device: str) -> Any:
+    if isinstance(batch, tk.Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: _nothing_else_kept(value, device) for key, value in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(_nothing_else_kept(value, device) for value in batch)
+    return None
+
+
 @exercise(
     "to-device",
     answer=to_device,
@@ -170,6 +180,11 @@ class ToDevice(Exercise):
             _result_thrown_away,
             "`.to` returns the tensor on the device and leaves the old one where it is. Put what "
             "it returns into a new structure.",
+        ),
+        "nothing else is kept": (
+            _nothing_else_kept,
+            "Names and numbers come back as None. Return what is no tensor and no container as it "
+            "is: `return batch` at the end.",
         ),
         "written into": (
             _written_into,

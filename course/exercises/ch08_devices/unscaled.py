@@ -62,8 +62,8 @@ class Unscaled(Exercise):
     **Input:** `gradients`, a list of float16 tensors, at least one; `scale`, a number.
 
     **Output:** a list of float32 tensors, each gradient divided by `scale`. If any element of any
-    of them is `inf` or `nan`, the scale was too large and the whole step is skipped: then the
-    list is empty.
+    of them is `inf` or `nan`, the scale was too large and the whole step is skipped: then the list
+    is empty. The gradients themselves stay as they are.
 
     ```python
     unscaled([tk.tensor([512.0, 256.0]).half()], 1024.0)

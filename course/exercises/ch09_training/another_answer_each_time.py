@@ -100,7 +100,7 @@ class AnotherAnswerEachTime(Exercise):
     least 1.
 
     **Output:** the scores of the network for `x`, of shape `[samples, classes]`: the same at each
-    call, and without a history.
+    call, and without a history. `state` and `x` stay as they are.
 
     ```python
     a, b = scores_of(state, x), scores_of(state, x)

@@ -79,7 +79,8 @@ class Confusion(Exercise):
     `labels`, the right classes, an int64 tensor of shape `[samples]`.
 
     **Output:** an int64 tensor of shape `[classes, classes]`. Its entry in row `i`, column `j` is
-    the number of samples of class `i` for which class `j` has the largest score.
+    the number of samples of class `i` for which class `j` has the largest score. `scores` and
+    `labels` stay as they are.
 
     ```python
     scores = tk.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.1, 0.9]])

@@ -91,7 +91,7 @@ class CrossEntropyByHand(Exercise):
     $$-\\log \\frac{e^{s_y}}{\\sum_k e^{s_k}} = \\log \\sum_k e^{s_k} - s_y$$
 
     where $s$ are the scores of the sample and $y$ is its label: a 0-d tensor with the dtype of
-    `logits`.
+    `logits`. `logits` and `labels` stay as they are.
 
     ```python
     mean_cross_entropy(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]))

@@ -67,7 +67,8 @@ class MeanOfMeans(Exercise):
     **Input:** `scores`, a list of tensors of shape `[samples, classes]`, one for each batch, that
     require grad; `labels`, a list of as many int64 tensors of shape `[samples]`.
 
-    **Output:** the mean cross entropy over all samples of all batches, a Python float.
+    **Output:** the mean cross entropy over all samples of all batches, a Python float. `scores` and
+    `labels` stay as they are.
 
     ```python
     scores = [tk.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), tk.tensor([[2.0, 0.0]])]

@@ -70,7 +70,7 @@ class ShuffledApart(Exercise):
 
     **Output:** a list of pairs `(inputs, labels)`. Together they hold every sample once, in random
     order, each with its own label. All batches have `size` samples; only the last one may have
-    fewer.
+    fewer. `x` and `y` themselves stay as they are.
 
     ```python
     x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([10, 20, 30])

@@ -113,7 +113,8 @@ class TrainedLine(Exercise):
     one sample; `steps`, how many steps to take; `lr`, the learning rate.
 
     **Output:** slope and height of the line after these steps, in a tensor of shape `[2]`. The line
-    begins at 0, and each step goes against the gradient of the mean squared error.
+    begins at 0, and each step goes against the gradient of the mean squared error. `x` and `y` stay
+    as they are.
 
     ```python
     trained_line(tk.tensor([[2.0]]), tk.tensor([1.0]), 1, 0.25)

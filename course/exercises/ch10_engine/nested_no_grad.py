@@ -150,9 +150,10 @@ class NestedNoGrad(Part):
             "You count blocks. Recording may be off for another reason, as during backward: put "
             "back what `grad_mode.enabled` was when the block was entered.",
         ),
-        "the object": (
+        "always on afterwards": (
             _TheObject,
-            "You remember the object `grad_mode`, and not the value of `grad_mode.enabled`.",
+            "Recording is on after every block, also after one that is inside of another. Keep the "
+            "value that `grad_mode.enabled` has in `__enter__`, and put that back.",
         ),
         "stays off": (
             _StaysOff,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -84,6 +85,14 @@ class _NumberOfZero(Basics):
         self.number = 0
 
 
+class _OneListForAll(Basics):
+    noted: ClassVar[list[object]] = []
+
+    def __init__(self, data, requires_grad=False):
+        super().__init__(data, requires_grad)
+        self.saved = self.noted
+
+
 @exercise(
     "own-tensor",
     answer=Basics,
@@ -114,8 +123,9 @@ class OwnTensor(Part):
     | `version` | 0 |
     | `number` | `next(numbers)` |
 
-    "Of its own" means: whoever writes into `data` later does not change the tensor. A single number
-    makes a 0-d array; no numbers at all, `Tensor([])`, make an empty one.
+    "Of its own" means: whoever writes into `data` later does not change the tensor. The list
+    `saved` is its own, too: no other tensor has the same list. A single number makes a 0-d array;
+    no numbers at all, `Tensor([])`, make an empty one.
 
     ```python
     Tensor = tensor_with(Basics)
@@ -187,6 +197,11 @@ class OwnTensor(Part):
             _NumberOfZero,
             "All of your tensors have the same `number`. `next(numbers)` gives each the next one.",
         ),
+        "one list for all": (
+            _OneListForAll,
+            "All of your tensors have the same list `saved`. Make a new one in `__init__`: "
+            "`self.saved = []`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -224,6 +239,9 @@ class OwnTensor(Part):
         yield program_case(
             "youngest of four", f"x = Tensor({c})\ny = x * 2.0 + 1.0", "y.number - x.number > 2"
         )
+        lists = "x.saved is y.saved", "x.saved"
+        yield program_case("two lists", f"x = Tensor({a})\ny = Tensor({b})", *lists)
+        yield program_case("the list of a leaf", f"y = Tensor({c})\nx = y * 2.0", *lists)
         yield program_case(
             "a gradient set back",
             f"x = Tensor({a}, requires_grad=True)\nx.grad = Tensor({b})\nx.zero_grad()",

@@ -31,6 +31,24 @@ def _always_recorded(self, data, inputs, formula, saved=()):
     return _recorded(self, data, inputs, formula, saved)
 
 
+def _any_input(self, data, inputs, formula, saved=()):
+    asked = grad_mode.enabled and len(inputs) > 0
+    return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
+
+
+def _history_of_self(self, data, inputs, formula, saved=()):
+    if grad_mode.enabled and any(each.requires_grad for each in inputs):
+        self.requires_grad, self.inputs, self.formula = True, tuple(inputs), formula
+        self.saved = [(each, each.version) for each in saved]
+    return type(self)(data)
+
+
+def _numbers_saved(self, data, inputs, formula, saved=()):
+    new = result(self, data, inputs, formula, saved)
+    new.saved = [(each.data, version) for each, version in new.saved]
+    return new
+
+
 def _without_the_mode(self, data, inputs, formula, saved=()):
     asked = any(each.requires_grad for each in inputs)
     return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
@@ -122,6 +140,23 @@ class RecordResult(Part):
             _always_recorded,
             "What is made of constants alone is recorded too, and so is what `no_grad` should keep "
             "out. Both conditions must hold: recording is on, and an input requires grad.",
+        ),
+        "any input": (
+            _any_input,
+            "What is made of constants alone is recorded. `any(inputs)` asks whether there are "
+            "inputs; whether one of them requires grad is `each.requires_grad for each in inputs`.",
+            r"any\(inputs\)",
+        ),
+        "the history of self": (
+            _history_of_self,
+            "You note the history in `self`, one of the inputs. It belongs to the new tensor: "
+            "`new.inputs = inputs`.",
+            r"self\.(inputs|formula|saved) = ",
+        ),
+        "numbers saved": (
+            _numbers_saved,
+            "The pairs hold arrays. Keep the tensors themselves, whose versions are compared "
+            "later.",
         ),
         "the mode is not looked at": (
             _without_the_mode,

@@ -118,6 +118,15 @@ class _OtherForgotten(Writing):
         return self
 
 
+class _BothMustAsk(Writing):
+    def sub_(self, other):
+        if grad_mode.enabled and self.requires_grad and other.requires_grad:
+            raise RuntimeError("not recorded")
+        self.data -= other.data
+        self.version += 1
+        return self
+
+
 class _Added(Writing):
     def sub_(self, other):
         return super().sub_(-other)
@@ -266,6 +275,10 @@ class StaleValue(Part):
             "You look at `self` alone. If `other` requires grad, the new numbers depend on it, and "
             "that would be lost too.",
         ),
+        "both must ask": (
+            _BothMustAsk,
+            "You raise only where both require grad. One of the two is enough: `or`.",
+        ),
         "added": (_Added, "`sub_` subtracts. Yours adds the other tensor."),
         "any write": (
             _AnyWrite,
@@ -335,6 +348,7 @@ class StaleValue(Part):
             "changed after it was saved",
             f"{x}{y}z = (x * y).sum()\n{late}z.backward()",
             *both,
+            weight=3,
             raises=True,
         )
         yield program_case("changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *both)

@@ -132,6 +132,21 @@ def _called_for_each_input(self, gradient):
                 arrived[source] = arrived[source] + part if source in arrived else part
 
 
+def _ends_at_a_leaf(self, gradient):
+    arrived = {self: gradient}
+    while arrived:
+        tensor = max(arrived, key=lambda each: each.number)
+        upstream = arrived.pop(tensor)
+        if tensor.formula is None:
+            tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+            return
+        tensor.check_saved()
+        for source, part in zip(tensor.inputs, tensor.formula(upstream), strict=True):
+            if source.requires_grad:
+                part = part.unbroadcast(source.data.shape)
+                arrived[source] = arrived[source] + part if source in arrived else part
+
+
 def _grad_everywhere(self, gradient):
     arrived = {self: gradient}
     while arrived:
@@ -280,6 +295,12 @@ class WalkBack(Part):
             "You call the formula of a tensor once for each of its inputs. Call it once, and go "
             "through what it gives with `zip`.",
         ),
+        "ends at a leaf": (
+            _ends_at_a_leaf,
+            "The walk ends at the first leaf, and the others get nothing. Go on as long as the "
+            "dictionary has entries: `continue`.",
+            r"break|return",
+        ),
         "grad everywhere": (
             _grad_everywhere,
             "Results on the way get a `grad` too. Only leaves keep theirs.",
@@ -327,6 +348,7 @@ class WalkBack(Part):
             f"{count}{x}{noted}((u * {b} + {c}) * {b} + u).backward()",
             "len(calls)",
             "x.grad.data",
+            weight=3,
         )
         yield program_case(
             "ways that meet again",
@@ -378,6 +400,7 @@ class WalkBack(Part):
             f"{count}{x}{noted}(u + u * {c} * {b}).backward()",
             "len(calls)",
             "x.grad.data",
+            weight=3,
         )
         yield program_case(
             "a deep graph",

@@ -80,7 +80,7 @@ class AutogradLayer(Exercise):
     **Output:** the product and its node. The node is None if the layer is skipped: if recording is
     off, or no input requires grad. Otherwise it is a dictionary with the entries `"x"` and `"y"`:
     under each the tensor that the gradient **of this input** needs, or None if this input does not
-    require grad. The slope of $x y$ with respect to $x$ is $y$.
+    require grad. The slope of $x y$ with respect to $x$ is $y$. `x` and `y` stay as they are.
 
     ```python
     w = tk.tensor([3.0], requires_grad=True)

@@ -80,7 +80,7 @@ class CountCost(Exercise):
     **Input:** `name`, the name of NumPy's function; `shapes`, a list of the shapes of the arrays
     it was given; `shape`, that of its result.
 
-    **Output:** two whole numbers.
+    **Output:** two whole numbers; `shapes` stays as it is.
 
     - The operations on numbers. `"matmul"` of shapes `(n, k)` and `(k, m)` takes `k`
       multiplications and `k` additions for every element of the result. `"sum"` and `"max"` take

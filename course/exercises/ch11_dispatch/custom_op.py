@@ -105,7 +105,7 @@ class CustomOp(Exercise):
     the loss, of the same shape.
 
     **Output:** the values, the gradient of `x`, and True once `gradcheck` has found the formula
-    right.
+    right. `x` and `upstream` themselves stay as they are.
 
     ```python
     x = tk.tensor([1.0, -3.0], dtype=tk.float64, requires_grad=True)

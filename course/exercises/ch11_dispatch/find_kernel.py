@@ -76,7 +76,7 @@ class FindKernel(Exercise):
 
     **Output:** the kernel for this device: its own if the table has one, otherwise the default. If
     there is neither, raise a `NotImplementedError` whose text has the name of the operation and
-    that of the device.
+    that of the device. The table stays as it is.
 
     ```python
     kernels = {"cpu": np.add, "default": tk.add}

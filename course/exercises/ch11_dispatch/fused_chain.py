@@ -135,7 +135,7 @@ class FusedChain(Exercise):
     **Input:** `names`, a list of names of operations; `x`, a vector on a CUDA device. Each
     operation is applied to the result of the one before.
 
-    **Output:** the last result, and the number of launches in the ledger.
+    **Output:** the last result, and the number of launches in the ledger. `names` stays as it is.
 
     ```python
     with tk.cuda.simulate():

@@ -129,7 +129,7 @@ class LoggedStep(Exercise):
 
     **Output:** the gradient of `w`, and the list of the names of all operations inside the block,
     in their order: those of the loss, then those of `backward()`. The name of an operation is
-    `func.__name__`.
+    `func.__name__`. `x`, `y` and `w` themselves stay as they are.
 
     ```python
     gradient, names = logged_step(tk.tensor([1.0]), tk.tensor([3.0]), tk.tensor([2.0]))

@@ -83,6 +83,7 @@ class PromotionLayer(Exercise):
     **Input:** `x` and `y`, tensors with or without dimensions.
 
     **Output:** both, in the dtype of the winner. No two dtypes of one kind and one size meet here.
+    `x` and `y` themselves stay as they are.
 
     ```python
     x, y = promoted(tk.tensor([1, 2]), tk.tensor(0.5))

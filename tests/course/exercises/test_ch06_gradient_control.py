@@ -62,10 +62,10 @@ def batches_of_sums(x, y, w, size):
     return w.grad
 
 
-def batches_by_hand(x, y, w, size):
-    total = tk.zeros_like(w)
+def batches_without_grad(x, y, w, size):
+    w, total = w.clone().requires_grad_(), tk.zeros_like(w)
     for part_x, part_y in zip(x.split(size), y.split(size), strict=True):
-        total += 2 * part_x.T @ (part_x @ w - part_y)
+        total += tk.autograd.grad((part_x @ w - part_y).square().sum(), w)[0]
     return total / len(x)
 
 
@@ -110,7 +110,7 @@ RIGHT = [
     ("saved-and-changed", square_after_a_clone),
     ("saved-and-changed", square_in_one_line),
     ("micro-batches", batches_of_sums),
-    ("micro-batches", batches_by_hand),
+    ("micro-batches", batches_without_grad),
     ("straight-through", straight_through_by_data_flow),
     ("straight-through", straight_through_by_function),
     ("train-only", train_only_in_two_steps),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import numpy as np
@@ -11,7 +12,8 @@ from broken_kernels import KERNELS
 import tensorkit as tk
 from course.authoring.audit import _as_in_a_notebook
 from course.notebook.check import judge
-from course.notebook.exercise import Exercise, load
+from course.notebook.exercise import Draw, Exercise, load
+from course.notebook.runner import Budget, run_case
 
 BROKEN = [
     (
@@ -193,6 +195,18 @@ BROKEN = [
             w = w.clone().requires_grad_()
             for part_x, part_y in [(x, y)]:
                 ((part_x @ w - part_y) ** 2).mean().backward()
+            return w.grad
+        """,
+    ),
+    (
+        "micro-batches",
+        "`size`, the number of samples in a piece",
+        """
+        def micro_batch_gradient(x, y, w, size):
+            w = w.clone().requires_grad_()
+            for start in range(0, len(x), size):
+                w.grad = None
+                ((x @ w - y) ** 2).mean().backward()
             return w.grad
         """,
     ),
@@ -524,6 +538,40 @@ def test_every_rule_stands_in_its_statement_and_has_an_answer_that_breaks_it():
         for rule in exercise.rules:
             assert rule.words.lower() in words_of(exercise)
             assert (exercise.id, rule.words.lower()) in known or exercise.chapter.startswith("10")
+
+
+def written_over(value):
+    """Gives a tensor, and the tensors of a list or dictionary, other values; empties the latter."""
+    if isinstance(value, tk.Tensor):
+        with tk.no_grad():
+            value.fill_(~value.flatten()[0] if value.dtype is tk.bool else value.flatten()[0] + 1)
+    elif isinstance(value, np.ndarray):
+        value.fill(value.flat[0] + 1)
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            written_over(each)
+        value.clear()
+
+
+@pytest.mark.parametrize(
+    "exercise",
+    [
+        each
+        for each in EXERCISES.values()
+        if each.kind != "predict" and not each.changes_arguments
+    ],
+    ids=lambda exercise: exercise.id,
+)
+def test_a_change_of_an_argument_counts_only_where_the_statement_says_so(exercise):
+    def spoiling(*args):
+        value = exercise.reference(*args)
+        written_over(list(args))
+        return value
+
+    given, same = exercise.drawn(Draw("0"))[0], exercise.drawn(Draw("0"))[0]
+    outcome = run_case(exercise, spoiling, given, same, Budget(5))
+    says_so = re.search("stays? as (it|they)|is not changed|leaves", words_of(exercise))
+    assert not outcome.changed or says_so
 
 
 FREE = {

@@ -45,7 +45,7 @@ def raises_without_end(shape):
     ("answer", "words"),
     [
         (misspelt, "Is the name spelled"),
-        (with_too_few_parameters, "keep the `def` line as it was released"),
+        (with_too_few_parameters, "Compare the `def` line with the call above"),
         (beyond_the_end, "which index does the line ask for"),
         (lambda shape: 1 // 0, "makes the divisor 0"),
         (lambda shape: {}["no"], "Print the keys of the dictionary"),

@@ -145,6 +145,35 @@ SLIPS = [
         "range ends early",
         "`len(x) - 2`",
     ),
+    (
+        "forgotten-zero",
+        (
+            "w = tk.tensor(0.0, requires_grad=True)\n    for _ in range(steps):\n        "
+            "((w * x - y) ** 2).mean().backward()\n        with tk.no_grad():\n            "
+            "w -= lr * w.grad\n        w.grad.zero_\n    return w.item()"
+        ),
+        "not called",
+        "`w.grad.zero_` alone does nothing",
+    ),
+    ("celsius", "x =+ 1\n    return x", "=+ in place of +=", "sets `x` to 1"),
+    (
+        "sgd-step",
+        (
+            "with tk.no_grad():\n        for p, g in zip(parameters, gradients):\n            "
+            "if g:\n                p -= lr * g"
+        ),
+        "truth of a tensor",
+        "`if g is not None:`",
+    ),
+    (
+        "unscaled",
+        (
+            "for g in gradients:\n        if not tk.isfinite(g):\n            return []\n"
+            "    return gradients"
+        ),
+        "one answer for all",
+        "`tk.isfinite(g).all()`",
+    ),
 ]
 
 
@@ -259,6 +288,17 @@ def test_a_known_mistake_comes_before_a_slip():
         ("return x.sum(dim=d)", "Dimension out of range", "a dimension that is gone", "keepdim"),
         ("return f(args, kwargs)", "must be Tensor, not tuple", "a star", "`f(*args, **kwargs)`"),
         ("return x.z", "'F' object has no attribute 'z'", "", ""),
+        ("x.zero()", "'Tensor' object has no attribute 'zero'", "an underscore", "`zero_`"),
+        ("x.nil()", "'Tensor' object has no attribute 'nil'", "", ""),
+        ("with f.g: x = y", "the context manager protocol", "a context", "`with f.g():`"),
+        (
+            "x.backward() * n",
+            "unsupported operand: 'NoneType'",
+            "computing",
+            "`(x * n).backward()`",
+        ),
+        ("return x.grad * n", "unsupported operand: 'NoneType'", "", ""),
+        ("x.f()", "F.f() takes 1 positional argument but 2 were given", "", ""),
         ("x.data[:] = 1", "too many indices for array: array is 0-d", "a slice of", "`[...]`"),
         ("raise ValueError", "", "raises where there is a result", "`raise ValueError` is a line"),
         ("return x + y", "The size of tensor a (2)", "shapes that do not fit", "at the right"),
