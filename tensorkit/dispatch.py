@@ -78,7 +78,7 @@ _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
 def _fit(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether each option that is a bool, an int or a str has just this class."""
+    """Whether each option that is a bool, a number or a str has just this class."""
     classes, given = definition.classes, [*zip(definition.options, args), *options.items()]  # noqa: B905
     return not [name for name, x in given if x.__class__ is not classes.get(name, x.__class__)]
 

@@ -9,6 +9,7 @@ import functools
 from typing import Any, Self
 
 from tensorkit import direct_path
+from tensorkit.absent import call_again
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
 from tensorkit.overrides import AnyFunction, replaced
@@ -82,9 +83,12 @@ def seen_by_modes(function: AnyFunction) -> AnyFunction:
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if direct_path.is_open or not state.dispatch_modes:
+        if not direct_path.is_open and state.dispatch_modes:
+            return through_modes(call, args, options, records=True)
+        try:
             return function(*args, **options)
-        return through_modes(call, args, options, records=True)
+        except TypeError as error:
+            return call_again(function, args, options, error)
 
     return call  # type: ignore[return-value]
 

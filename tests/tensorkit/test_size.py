@@ -6,22 +6,22 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1403,
-    "cuda": 1246,
+    "autograd": 1409,
+    "cuda": 1236,
     "explain": 278,
-    "nn": 613,
-    "ops": 2690,
+    "nn": 621,
+    "ops": 2661,
     "optim": 169,
-    "tensorkit": 3158,
+    "tensorkit": 3205,
     "utils": 107,
-    "viz": 1864,
+    "viz": 1852,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3259, 263
+MOST_OF_CORE, MOST_IMPORTS = 3250, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
 ADDED_IN_OTHERS = 92  # the limit is 100
-MOST_ADDED, MOST_BESIDE = 939, 10_500  # the limits are 1,000 and 10,500
+MOST_ADDED, MOST_BESIDE = 943, 10_500  # the limits are 1,000 and 10,500
 
 
 def test_no_room_of_the_library_has_grown():
