@@ -76,7 +76,7 @@ class Definition:
         )
         # the classes of options: neither x.sum(0, 1) nor keepdim=1 means keepdim=True
         self.classes = {
-            each.name: each.annotation
+            each.name: (float, int) if each.annotation is float else (each.annotation,)
             for each in parameters
             if each.annotation in (bool, int, float, str) and each.name != self.variadic
         }

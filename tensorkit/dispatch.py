@@ -78,9 +78,9 @@ _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
 def _fit(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether each option that is a bool, a number or a str has just this class."""
+    """Whether each option that is a bool, a number or a str has one of its classes."""
     classes, given = definition.classes, [*zip(definition.options, args), *options.items()]  # noqa: B905
-    return not [name for name, x in given if x.__class__ is not classes.get(name, x.__class__)]
+    return not [name for name, x in given if name in classes and x.__class__ not in classes[name]]
 
 
 def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed

@@ -263,7 +263,6 @@ def wrap_dim(dim: int, n_dims: int) -> int:
         raise IndexRangeError(
             f"Dimension out of range (expected to be in range of [{-n_dims}, {n_dims - 1}], "
             f"but got {dim})",
-            repair=f"{n_dims - 1} or -1 for the last dimension",
         )
     return dim % n_dims
 

@@ -93,9 +93,8 @@ class replaced:
         own = vars(self._owner)
         at = own["_blocks"].index(self)
         del own["_blocks"][at]
-        later = own["_blocks"][at:]
-        if later:  # it goes on, and restores what was before this one
-            later[0]._before = self._before
+        if at < len(own["_blocks"]):  # a later one goes on, and restores what was before this one
+            own["_blocks"][at]._before = self._before
         else:
             own.update(self._before)
         if self._closes_path:

@@ -61,7 +61,6 @@ def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return found if isinstance(inputs, tuple) else found[0][0]
 
 
-@explains_options
 def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """The result of ``func``, one number, and its Hessian times ``v``.
 

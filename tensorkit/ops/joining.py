@@ -88,8 +88,7 @@ def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
     for number, shape in enumerate(shapes):
         if shape != (0,) and len(model) != len(shape):
             n_dims = f"got {len(model)} and {len(shape)}"
-            first = f"Tensors must have same number of dimensions: {n_dims}"
-            raise ShapeError(first, repair="x[None], if a dimension is missing") from None
+            raise ShapeError(f"Tensors must have same number of dimensions: {n_dims}") from None
         for at, (wanted, size) in enumerate(zip(model, shape, strict=False)):
             if shape != (0,) and at != dim and wanted != size:
                 raise ShapeError(

@@ -91,8 +91,13 @@ def named_result(name: str, *fields: str) -> Any:
         "__slots__": (),
         "__module__": "torch.return_types",
         "__repr__": __repr__,
+        "__reduce__": lambda self: (_made_again, (name, fields, tuple(self))),
     }
     return type(name, (tuple_of(name, fields),), body)
+
+
+def _made_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return named_result(name, *fields)(*values)
 
 
 def picked(xp: Any, x: Any, indices: Any, dim: int, keepdim: bool = True) -> tuple[Any, Any]:
