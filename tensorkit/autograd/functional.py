@@ -45,7 +45,6 @@ def jacobian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return tuple(blocks) if isinstance(given, tuple) else blocks[0]
 
 
-@explains_options
 def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     """All second partial derivatives of ``func``, which gives one number.
 

@@ -81,6 +81,8 @@ def _compare(outputs: Callable[..., Any], varied: list[Any], eps: float, near: A
         for output, y in enumerate(outputs(*varied)):
             got = _host(analytical[output][number]).reshape(y._array.size, x._array.size).T
             want = np.array([each[output] for each in differences]).reshape(got.shape)
+            if not requires_grad(y) and want.any():
+                raise GradcheckError("Numerical gradient for function expected to be zero")
             if not np.isclose(got, want, *near).all():
                 raise GradcheckError(
                     f"Jacobian mismatch for output {output} with respect to input {number},",
