@@ -55,7 +55,7 @@ def add(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     >>> tk.tensor([1., 2.]).add(1., alpha=0.5)
     tensor([1.5000, 2.5000])
     """
-    return xp.add(input, _scaled(xp, other, alpha))
+    return xp.add(input, _scaled(xp, other, alpha))  # x + y, without alpha, is the ufunc alone
 
 
 # A formula's parameters name what a node saves. Where shapes were broadcast, the engine adds the
