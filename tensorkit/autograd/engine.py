@@ -120,8 +120,8 @@ def grad(
 
 def as_tuple(tensors: Any) -> tuple[Any, ...]:
     """Tensors as a tuple, where one may be given alone."""
-    is_one = isinstance(tensors, TensorBase) or not isinstance(tensors, Iterable)
-    return (tensors,) if is_one else tuple(tensors)
+    # of what is neither, Python says as in PyTorch that it is not iterable
+    return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
 def _wanted(inputs: Any, function: str) -> list[Any]:

@@ -6,7 +6,7 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1407,
+    "autograd": 1406,
     "cuda": 1236,
     "explain": 278,
     "nn": 620,
@@ -16,7 +16,7 @@ ROOMS = {
     "utils": 107,
     "viz": 1852,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3246, 265
+MOST_OF_CORE, MOST_IMPORTS = 3245, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
