@@ -15,14 +15,13 @@ from tensorkit import explain, viz
 # %% [markdown]
 # ## Memory: which tensors see which box
 #
-# `viz.memory` draws a storage and the tensors over it. With `live=True` it finds every other tensor
-# that still lives there.
+# `viz.memory` draws a storage and the tensors over it.
 
 # %%
 a = tk.arange(6).reshape(2, 3)
 turned = a.T
 row = a[1]
-viz.memory(a, live=True)
+viz.memory(a, row, turned)
 
 # %% [markdown]
 # A large storage is shortened; a stride of 0 shows as `:`.

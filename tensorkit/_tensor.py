@@ -3,7 +3,6 @@
 What it computes, its methods and operators, is in ``tensorkit.ops.methods``.
 """
 
-import warnings
 from builtins import bool as _bool  # the class has methods of these names
 from builtins import float as _float
 from builtins import int as _int
@@ -151,6 +150,7 @@ class Tensor(Methods):
 
     # Where it lies
 
+    @absent.explains_options
     def is_contiguous(self) -> bool:
         """Whether the elements lie in memory one after the other in row-major order.
 
@@ -192,15 +192,6 @@ class Tensor(Methods):
         array, n_dims = self._array, self._array.ndim
         if n_dims == 2 and direct_path.is_open:
             return versions.make_view(self, array.T, _PERMUTE, _EXCHANGED)
-        if n_dims != 2:
-            warnings.warn(
-                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-                "deprecated and it will throw an error in a future release. Consider `x.mT` to "
-                "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
-                "to reverse the dimensions of a tensor.",
-                UserWarning,
-                stacklevel=2,
-            )
         return views.permute(self, tuple(range(n_dims - 1, -1, -1)))
 
     @property
@@ -406,6 +397,7 @@ class Tensor(Methods):
 
     clone = copying.clone
 
+    @absent.explains_options
     def to(
         self,
         *args: Any,
@@ -523,7 +515,8 @@ class Tensor(Methods):
         return str(self)
 
     def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in absent.OF_TENSORS]
+        own = vars(Tensor)
+        return [x for x in object.__dir__(self) if not isinstance(own.get(x), absent.Attribute)]
 
     __hash__ = object.__hash__
 
@@ -537,6 +530,8 @@ class Tensor(Methods):
     __reduce__ = pickling.reduce
 
 
-for _name in absent.OF_TENSORS:
-    setattr(Tensor, _name, absent.Attribute(_name))
+_public = {*absent.OF_TENSORS, *[name for name in dir(Tensor) if name[0] != "_"]}
+for _name in absent.OF_TENSORS | {f"{name}_" for name in _public if name[-1] != "_"}:
+    if not hasattr(Tensor, _name):
+        setattr(Tensor, _name, absent.Attribute(_name))
 base.bind(Tensor)

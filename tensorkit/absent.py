@@ -3,11 +3,14 @@
 Whoever implements one takes it off the list; a test reminds of it.
 """
 
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, NoReturn, TypeVar
 
-FUNCTIONS = frozenset({"median", "rsub"})
-ATTRIBUTES = frozenset({"median", "unfold"})
+from tensorkit.errors import NotSupportedError, message
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 # what to write -> the names that PyTorch has for it
 _FAMILIES = {
     "two real tensors (there are no complex numbers)": "complex32 complex64 complex128 cfloat "
@@ -30,7 +33,7 @@ _FAMILIES = {
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
     "tk.set_default_dtype": "set_default_tensor_type",
     "(x != 0).sum()": "count_nonzero",
-    "x = tk.addmm(x, a, b), or tk.bmm and +": "addmm_ baddbmm baddbmm_",
+    "tk.bmm and +": "baddbmm",
     "tk.linalg.inv": "inverse",
     "tk.as_tensor": "asarray",
     "tk.from_numpy(array) and x.cpu().numpy()": "from_dlpack to_dlpack __dlpack__ "
@@ -46,11 +49,9 @@ _FAMILIES = {
     "-tk.rand(size).log()": "exponential_",
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
-    "a new tensor, x = x.eq(y)": "eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ "
-    "logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_not_",
-    "x = x.square(), x.cumsum(dim)": "square_ cumsum_",
-    "x = x.detach()": "detach_",
     "tk.neg": "negative",
+    "y - x": "rsub",
+    "x.as_strided": "unfold",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.atan": "arctan",
     "x.mT": "H mH adjoint",
@@ -63,25 +64,22 @@ _FAMILIES = {
     "x.reshape(y.shape), x.expand(y.shape)": "reshape_as expand_as",
     "x.numel() and x.dim()": "nelement ndimension",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
-}
-# Left out on purpose: other operations do the same.
-_FAMILIES |= {
+    # left out on purpose: other operations do the same
     "x.reshape": "unflatten",
-    "tk.exp(x.double()) - 1": "expm1 expm1_",
-    "tk.log(x) / math.log(2)": "log2 log2_",
-    "tk.log(x) / math.log(10)": "log10 log10_",
-    "1 / tk.sqrt(x)": "rsqrt rsqrt_",
-    "tk.sin(x) / tk.cos(x)": "tan tan_",
-    "tk.atan(x / (1 - x * x).sqrt())": "asin asin_ arcsin",
-    "tk.pi / 2 - tk.atan(x / (1 - x * x).sqrt())": "acos acos_ arccos",
-    "(tk.exp(x) - tk.exp(-x)) / 2": "sinh sinh_",
-    "(tk.exp(x) + tk.exp(-x)) / 2": "cosh cosh_",
+    "tk.exp(x.double()) - 1": "expm1",
+    "tk.log(x) / math.log(2)": "log2",
+    "tk.log(x) / math.log(10)": "log10",
+    "1 / tk.sqrt(x)": "rsqrt",
+    "tk.sin(x) / tk.cos(x)": "tan",
+    "tk.atan(x / (1 - x * x).sqrt())": "asin arcsin",
+    "tk.pi / 2 - tk.atan(x / (1 - x * x).sqrt())": "acos arccos",
+    "(tk.exp(x) - tk.exp(-x)) / 2": "sinh",
+    "(tk.exp(x) + tk.exp(-x)) / 2": "cosh",
     "x.repeat": "tile",
     "tk.cat of two slices": "roll",
     "x.diagonal().sum()": "trace",
     "x.diagonal(), or tk.eye(n) * x": "diag",
     "x[index] = values, or index_add and scatter_add": "index_put_",
-    "x = x.tril(), x.triu()": "tril_ triu_",
     "tk.cat or tk.stack": "hstack vstack dstack column_stack row_stack",
     "x.split(sizes, dim)": "tensor_split hsplit vsplit",
     "x.flip(0) or x.flip(1)": "flipud fliplr",
@@ -91,13 +89,13 @@ _FAMILIES |= {
     "tk.einsum": "tensordot kron ger addmv addr addbmm",
     "(x - y).norm()": "dist",
     "(x[:, None] - y).norm(dim=-1)": "cdist",
-    "x + weight * (y - x)": "lerp lerp_",
-    "numpy.arctan2(y.numpy(), x.numpy())": "atan2 arctan2",
+    "x + weight * (y - x)": "lerp",
+    "tk.from_numpy(numpy.arctan2(y.numpy(), x.numpy()))": "atan2 arctan2",
     "1 - tk.erf(x)": "erfc",
     "x - y * (x / y).trunc()": "fmod",
     "tk.where(x.isnan(), 0.0, x)": "nan_to_num",
     "x[~x.isnan()] and its mean, sum": "nanmean nansum nanmedian",
-    "x.sort().values": "msort kthvalue quantile",
+    "x.sort().values, by position": "median msort kthvalue quantile",
     "tk.unique(x, return_counts=True)": "mode histc unique_consecutive",
     "(x[:, None] == y).any(1)": "isin",
     "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_",
@@ -105,8 +103,6 @@ _FAMILIES |= {
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
     "operations on whole tensors": "apply_ map_",
     "x.grad after backward(), or x.register_hook": "register_post_accumulate_grad_hook",
-    "x = x.squeeze(), x.t() and so on": "squeeze_ unsqueeze_ t_ transpose_ "
-    "swapaxes_ swapdims_ as_strided_",
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
@@ -122,7 +118,7 @@ _PARTS = {
     ),
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
-    "Unfold unfold avg_pool2d adaptive_avg_pool2d",
+    "Unfold avg_pool2d adaptive_avg_pool2d",
     "tk.nn.LayerNorm": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d RMSNorm group_norm",
     "tk.nn.Linear in a loop over time": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
     "softmax(q @ k.mT / d**0.5, -1) @ v": "MultiheadAttention scaled_dot_product_attention "
@@ -161,6 +157,39 @@ _PARTS = {
     "dict(model.named_modules())[name]": "get_submodule",
     "model.children()": "named_children",
 }
+# What to do without an option that PyTorch has -> the names of such options
+_OPTIONS = {
+    "y = f(x), then result.copy_(y)": "out",
+    "correction=0 for unbiased=False, correction=1 for unbiased=True": "unbiased",
+    "beta * x + alpha * (a @ b)": "beta alpha",
+    "loss.backward() before optimizer.step()": "closure",
+    "(-loss).backward()": "maximize",
+    'reduction="none", and a mean of your own with the weights': "weight pos_weight",
+    'reduction="none", "mean" or "sum"': "size_average",
+    "x[y != ignore_index], y[y != ignore_index]": "ignore_index",
+    "(1 - s) * cross_entropy(x, y) - s * x.log_softmax(-1).mean()": "label_smoothing",
+    "layer.to(dtype), x.to(dtype)": "dtype out_dtype",
+    "x = f(x)": "inplace",
+    "x // y, or (x / y).trunc()": "rounding_mode",
+    "(x * 10**n).round() / 10**n": "decimals",
+    "tk.zeros(n).index_add(0, x, weights)": "weights",
+    "tk.manual_seed(0)": "generator",
+    "a data set whose items are such tensors": "collate_fn",
+    "tk.utils.data.Subset(data, indices), shuffle=False": "sampler batch_sampler",
+    "leave it out": "_freeze _stacklevel _weight amsgrad assign bias blocking capturable "
+    "check_backward_ad check_batched_forward_grad check_batched_grad check_forward_ad "
+    "check_grad_dtypes check_undefined_grad dampening decoupled_weight_decay destination "
+    "differentiable elementwise_affine external fast_mode foreach fused implicit in_order "
+    "include_self interprocess keep_vars layout masked max_norm memo memory_format "
+    "multiprocessing_context names nesterov nondet_tol norm_type num_workers "
+    "outer_jacobian_strategy output_size padding_idx persistent_workers pin_memory "
+    "pin_memory_device prefetch_factor prefix recurse reduce remove_duplicate "
+    "scale_grad_by_freq sparse sparse_grad strategy strict timeout vectorize worker_init_fn",
+}
+# what changes nothing: of these True, of others their own default, of all others None, False or 0
+_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100", "padding_idx": "None"}
+_DEFAULTS |= dict.fromkeys(["bias", "elementwise_affine", "recurse", "unbiased"], "True")
+NUMPYS_NAMES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
 def _by_name(families: dict[str, str]) -> dict[str, str]:
@@ -169,7 +198,8 @@ def _by_name(families: dict[str, str]) -> dict[str, str]:
 
 _INSTEAD = _by_name(_FAMILIES)
 _OF_PARTS = _by_name(_PARTS)
-OF_TENSORS = ATTRIBUTES | set(_INSTEAD)
+_REPAIRS = _by_name(_OPTIONS)
+OF_TENSORS = frozenset(_INSTEAD)
 
 
 class Attribute:
@@ -192,12 +222,12 @@ def sentence(owner: str, name: str, kind: str = "") -> str:
     ``kind``: the class of an object that lacks it.
     """
     instead = _INSTEAD.get(name) or (_OF_PARTS.get(name) if "." in owner else None)
+    if instead is None and name[-1:] == "_" != name[0] and "." not in owner:  # a form in place
+        instead = f"x = {_INSTEAD.get(name[:-1], f'x.{name[:-1]}(...)')}"
     if instead is not None and instead.startswith("nothing"):
         return f"{owner}.{name} is not part of tensorkit; leave it out{instead[7:]}"
     if instead is not None:
         return f"{owner}.{name} is not part of tensorkit; use {instead} instead"
-    if name in (ATTRIBUTES if owner == "Tensor" else FUNCTIONS):
-        return f"{owner}.{name} is not part of tensorkit yet"
     if kind or owner == "Tensor":
         return f"'{kind or owner}' object has no attribute '{name}'"
     return f"module '{owner.replace('torch', 'tensorkit')}' has no attribute '{name}'"
@@ -210,3 +240,67 @@ def missing(module: str) -> Callable[[str], NoReturn]:
         raise AttributeError(sentence(module, name))
 
     return refuse
+
+
+def understood(owner: str, has: Collection[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a call by their names here, which may be NumPy's; ``has``: those of the owner.
+
+    NotSupportedError for an option of PyTorch's that is missing and would mean something, TypeError
+    for one that PyTorch does not have either.
+
+    >>> from tensorkit import absent
+    >>> absent.understood("sum", ["input", "dim"], {"axis": 1, "out": None})
+    {'dim': 1}
+    >>> absent.understood("SGD", ["lr", "momentum"], {"nesterov": True})
+    Traceback (most recent call last):
+    tensorkit.errors.NotSupportedError: SGD has lr, momentum; nesterov is not part of tensorkit
+    ...
+    """
+    found = {}
+    for name, value in given.items():
+        own = NUMPYS_NAMES.get(name, name)
+        if own in has:
+            found[own] = value
+        elif name not in _REPAIRS:
+            raise TypeError(f"{owner}() got an unexpected keyword argument '{name}'") from None
+        elif repr(value) not in _DEFAULTS.get(name, "None False 0 0.0 ''").split():
+            first = f"{owner} has {', '.join(has) or 'no options'}; {name} is not part of tensorkit"
+            raise NotSupportedError(first, repair=_REPAIRS[name]) from None
+    return found
+
+
+def explains_options(function: AnyFunction) -> AnyFunction:
+    """Let a function that is no operation of ``@op`` say which options it lacks: ``understood``."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError as error:
+            return call_again(function, args, options, error)
+
+    return call  # type: ignore[return-value]
+
+
+# the code that all these functions share; users call what it stands in front of
+EXPLAINING_CODE = explains_options(print).__code__
+
+
+def call_again(
+    function: Callable[..., Any], args: Any, options: dict[str, Any], error: TypeError
+) -> Any:
+    """What a call gives that ended in ``error``, if its options are understood; else that error."""
+    parameters = signature(function).parameters
+    kinds = {each.kind for each in parameters.values()}
+    if Parameter.VAR_KEYWORD not in kinds:
+        known = understood(function.__name__, parameters, options)
+        if known.keys() != options.keys():
+            return function(*args, **known)
+        if len(args) > len(parameters) and Parameter.VAR_POSITIONAL not in kinds:
+            raise misfit(str(error), parameters) from None
+    raise error
+
+
+def misfit(first: str, has: Collection[str]) -> TypeError:
+    """The error of a call with too many or too few arguments, which says what there is."""
+    return TypeError(message(first, f"Parameters: {', '.join(has) or 'none'}.", repair="by name"))

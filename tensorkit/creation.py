@@ -9,6 +9,7 @@ others are counted from it (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp).
 """
 
 import functools
+import inspect
 import math
 import operator
 import warnings
@@ -94,6 +95,9 @@ def factory(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return make_leaf(result) if requires_grad else mark_inference(result)
 
     del call.__dict__["__wrapped__"]  # its first parameter is not the caller's
+    own, common = (inspect.signature(each).parameters.values() for each in (make, call))
+    named = [each for each in common if each.kind is each.KEYWORD_ONLY]
+    call.__signature__ = inspect.Signature([*own][1:] + named)  # type: ignore[attr-defined]
     return seen_by_modes(call)
 
 
@@ -463,6 +467,8 @@ def as_tensor(
 def from_numpy(ndarray: "np.ndarray[Any, Any]") -> Tensor:
     """A tensor on the memory of a NumPy array: writes to one are seen in the other.
 
+    To a tensor on an array that is read-only nothing can be written.
+
     The dtype is the array's: float64 stays float64. Raises for reversed arrays (negative
     strides), other byte orders and dtypes that tensors do not have.
 
@@ -480,16 +486,7 @@ def from_numpy(ndarray: "np.ndarray[Any, Any]") -> Tensor:
                 repair="tk.tensor(...) copies lists and numbers",
             )
         )
-    shared = _shared(ndarray)
-    if not ndarray.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable "
-            "tensors. tensorkit raises when such a tensor is written to. "
-            "You may want to copy the array: tk.from_numpy(array.copy()).",
-            UserWarning,
-            stacklevel=2,
-        )
-    return shared
+    return _shared(ndarray)
 
 
 def _shared(array: Any, device: Device = CPU) -> Tensor:

@@ -6,6 +6,7 @@ from inspect import Signature, signature
 from typing import Any
 
 from tensorkit import direct_path
+from tensorkit.absent import misfit, understood
 from tensorkit.autograd.node import Rule, add_node, quick_form
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
@@ -75,9 +76,9 @@ class Definition:
         )
         # the classes of options: neither x.sum(0, 1) nor keepdim=1 means keepdim=True
         self.classes = {
-            each.name: each.annotation
+            each.name: (float, int) if each.annotation is float else (each.annotation,)
             for each in parameters
-            if each.annotation in (bool, int, str) and each.name != self.variadic
+            if each.annotation in (bool, int, float, str) and each.name != self.variadic
         }
         # whether a number whose dimension is named, as in x.sum(0), is computed as of shape (1,)
         self.counts_as_vector = not self.view and any(
@@ -190,13 +191,13 @@ class Definition:
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
-        options = {NUMPYS_NAMES.get(name, name): value for name, value in options.items()}
+        options = understood(self.name, self.signature.parameters, options)
         if self.variadic in options:
             args, options = (*args, options.pop(self.variadic)), options
         try:
             bound = self.signature.bind(*args, **options)
         except TypeError as error:
-            raise TypeError(f"{self.name}(): {error}") from None
+            raise misfit(f"{self.name}(): {error}", self.signature.parameters) from None
         bound.apply_defaults()
         values = bound.arguments
         for name in self.options:
@@ -207,9 +208,6 @@ class Definition:
                 raise TypeError(f"{self.name}() missing 1 required argument: {self.variadic}")
             values[self.variadic] = unpacked(values[self.variadic])
         return values
-
-
-NUMPYS_NAMES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
 def _add_no_node(result: Tensor, *tensors: Any) -> None:

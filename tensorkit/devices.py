@@ -59,10 +59,8 @@ class Device:
             first = f"Invalid device string: '{name}'"
             raise errors.DeviceNameError(first, repair='device="cpu", or device="cuda"')
         if kind not in _kinds and kind not in _NAMES.split(", "):
-            raise errors.DeviceNameError(
-                f"Expected one of {_NAMES} device type at start of device string: {kind}",
-                repair='device="cpu", or device="cuda"',
-            )
+            first = f"Expected one of {_NAMES} device type at start of device string: "
+            raise errors.DeviceNameError(first + kind, repair='device="cpu", or device="cuda"')
         if index is not None and (colon or not isinstance(index, int) or index < 0):
             raise errors.DeviceNameError(f"{index!r} is no number for the device {name!r}")
         self = object.__new__(cls)

@@ -78,16 +78,16 @@ _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
 def _fit(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether each option that is a bool, an int or a str has just this class."""
+    """Whether each option that is a bool, a number or a str has one of its classes."""
     classes, given = definition.classes, [*zip(definition.options, args), *options.items()]  # noqa: B905
-    return not [name for name, x in given if x.__class__ is not classes.get(name, x.__class__)]
+    return not [name for name, x in given if name in classes and x.__class__ not in classes[name]]
 
 
 def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of one tensor, and options."""
     compute, (typecodes,), (ndim,) = definition.compute, definition.typecodes, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    counts_as_vector, takes_all = definition.counts_as_vector, typecodes == TYPECODES["any"]
+    counts_as_vector, accepts_all = definition.counts_as_vector, typecodes == TYPECODES["any"]
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -97,7 +97,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             array, node = input._array, input._node
             if (
                 array.__class__ is _ndarray
-                and (takes_all or array.dtype.char in typecodes)
+                and (accepts_all or array.dtype.char in typecodes)
                 and (ndim is None or array.ndim == ndim)
             ):
                 if not (array.ndim or is_view) and (counts_as_vector or args or options):
@@ -221,7 +221,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     if definition.numbers and definition.promote:
         tables_of = {int: _TABLES, float: {char: _TABLES[char] for char in "fd"}}
     runs_body, contiguous = definition.ufunc is None, definition.contiguous
-    takes_all = typecodes == TYPECODES["any"]
+    accepts_all = typecodes == TYPECODES["any"]
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - one function, for speed
         found = number_name = None
@@ -242,7 +242,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 a.dtype is b.dtype
                 and a.__class__ is _ndarray
                 and (number_name or b.__class__ is _ndarray)
-                and (takes_all or a.dtype.char in typecodes)
+                and (accepts_all or a.dtype.char in typecodes)
                 and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
             ):
                 found = direct_path.run(compute, a, b)

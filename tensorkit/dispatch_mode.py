@@ -9,6 +9,7 @@ import functools
 from typing import Any, Self
 
 from tensorkit import direct_path
+from tensorkit.absent import explains_options
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
 from tensorkit.overrides import AnyFunction, replaced
@@ -79,11 +80,12 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
 
 def seen_by_modes(function: AnyFunction) -> AnyFunction:
     """Let modes see a function that is no operation of ``@op``."""
+    explained = explains_options(function)
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if direct_path.is_open or not state.dispatch_modes:
-            return function(*args, **options)
+            return explained(*args, **options)
         return through_modes(call, args, options, records=True)
 
     return call  # type: ignore[return-value]

@@ -86,12 +86,9 @@ def set_default_dtype(d: DType) -> None:
     >>> tk.set_default_dtype(tk.float32)
     """
     global _default
-    if not isinstance(d, DType):
-        raise TypeError(
-            "invalid dtype object: only floating-point types are supported as the default type"
-        )
-    if not d.is_floating_point:
-        raise TypeError("only floating-point types are supported as the default type")
+    if not (isinstance(d, DType) and d.is_floating_point):
+        what = "" if isinstance(d, DType) else "invalid dtype object: "
+        raise TypeError(f"{what}only floating-point types are supported as the default type")
     _default = d
 
 

@@ -28,7 +28,7 @@ Mistakes in the kind of an argument, and a few that Python or NumPy find, are pl
 ``ValueError``, ``IndexError`` or ``OverflowError``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -137,26 +137,6 @@ def message(first: str, *details: str, repair: str | None = None) -> str:
     """
     lines = [*details, *([f"Try: {repair}"] if repair else [])]
     return "\n".join([first, "", *lines]) if lines else first
-
-
-# options for which 0 or False means something
-_MEANT = ("ignore_index", "padding_idx", "bias", "elementwise_affine")
-
-
-def check_options(owner: str, has: str, given: Mapping[str, Any]) -> None:
-    """NotSupportedError for an option of PyTorch's that was given and would mean something.
-
-    >>> from tensorkit.errors import check_options
-    >>> check_options("SGD", "lr, momentum", {"nesterov": True})
-    Traceback (most recent call last):
-    tensorkit.errors.NotSupportedError: SGD has lr, momentum; nesterov is not part of tensorkit
-    ...
-    """
-    for name, value in given.items():
-        is_plain = isinstance(value, (bool, int, float, str)) and name not in _MEANT
-        if value is not None and (not is_plain or value):
-            first = f"{owner} has {has}; {name} is not part of tensorkit"
-            raise NotSupportedError(first, repair=f"leave {name} out")
 
 
 def sizes(shape: Sequence[int]) -> str:

@@ -29,7 +29,7 @@ class Size(tuple[int, ...]):
 
     def __new__(cls, iterable: Iterable[Any] = ()) -> "Size":
         """The size whose dimensions these integers are."""
-        return tuple.__new__(cls, [_as_size(at, value) for at, value in enumerate(iterable)])
+        return tuple.__new__(cls, map(index, iterable))
 
     def numel(self) -> int:
         """Number of elements of a tensor of this size.
@@ -47,9 +47,6 @@ class Size(tuple[int, ...]):
         return Size(got) if isinstance(index, slice) else got
 
     def __add__(self, other: Any) -> "Size":
-        if not isinstance(other, tuple):
-            kind = type(other).__name__
-            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> "Size":
@@ -62,15 +59,6 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
-
-
-def _as_size(position: int, value: Any) -> int:
-    try:
-        return index(value)
-    except TypeError:
-        raise TypeError(
-            f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')"
-        ) from None
 
 
 class Layout(NamedTuple):
@@ -182,6 +170,7 @@ def broadcast_shapes(a: Ints, b: Ints) -> Ints:
                 f"at non-singleton dimension {dim}",
                 _picture(a, b, dim, n_dims),
                 "Shapes are aligned at the right; two sizes fit if they are equal or one is 1.",
+                repair="tk.explain.broadcast(a, b)    # which change would make them fit",
             )
         shape.append(size_b if size_a == 1 else size_a)
     return tuple(reversed(shape))
@@ -224,6 +213,7 @@ def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:
                 f"The expanded size of the tensor ({to[dim]}) must match the existing size "
                 f"({shape[dim - lead]}) at non-singleton dimension {dim}.  "
                 f"Target sizes: {sizes(asked)}.  Tensor sizes: {sizes(shape)}",
+                repair=f"a tensor whose size there is 1 or {to[dim]}",
             )
 
 
@@ -256,6 +246,9 @@ def infer_size(shape: Ints, count: int) -> Ints:
             f"shape '{sizes(shape)}' is invalid for input of size {count}",
             f"The sizes multiply to {known}{'' if unknown is None else ' times the -1'}; "
             f"there are {count} elements.",
+            repair=f"(-1, {shape[-1]})"
+            if shape[-1:] > (0,) and count % shape[-1] == 0
+            else "(-1,)",
         )
     if unknown is None:
         return shape

@@ -83,11 +83,19 @@ class replaced:
 
     def __enter__(self) -> None:
         self._before = {name: getattr(self._owner, name) for name in self._values}
-        vars(self._owner).update(self._values)
+        own = vars(self._owner)
+        own.setdefault("_blocks", []).append(self)
+        own.update(self._values)
         if self._closes_path:
             direct_path.close()
 
     def __exit__(self, *error: object) -> None:
-        vars(self._owner).update(self._before)
+        own = vars(self._owner)
+        at = own["_blocks"].index(self)
+        del own["_blocks"][at]
+        if at < len(own["_blocks"]):  # a later one goes on, and restores what was before this one
+            own["_blocks"][at]._before = self._before
+        else:
+            own.update(self._before)
         if self._closes_path:
             direct_path.reopen()

@@ -119,12 +119,8 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
             fits = fits and (bool in kinds or object in kinds or not isinstance(value, bool))
         if not fits:
             first = f"{definition.name}(): {name} must be {word}, not {type_name(value)}."
-            raise TypeError(message(first, repair=_example(definition, name, annotation)))
-
-
-def _example(definition: Any, name: str, annotation: Any) -> str:
-    value = {bool: "True", float: "0.5", str: "..."}.get(annotation, "0")
-    return f"x.{definition.name}({name}={value})"
+            example = {bool: "True", float: "0.5", str: "..."}.get(annotation, "0")
+            raise TypeError(message(first, repair=f"{name}={example}"))
 
 
 def _check_dtypes(definition: Any, values: dict[str, Any]) -> None:

@@ -120,6 +120,7 @@ def grad(
 
 def as_tuple(tensors: Any) -> tuple[Any, ...]:
     """Tensors as a tuple, where one may be given alone."""
+    # of what is neither, Python says as in PyTorch that it is not iterable
     return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
 
 
@@ -174,6 +175,7 @@ def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
             f"Mismatch in shape: grad_output[{position}] has a shape of {given.shape!r} "
             f"and output[{position}] has a shape of {root.shape!r}.",
             "A gradient has the shape of the tensor it belongs to.",
+            repair="y.backward(tk.ones_like(y))",
         )
     given = copying.gradient_on(given, root.device, position)
     return given if given.dtype is root.dtype else copying.to(given, root.dtype, None)

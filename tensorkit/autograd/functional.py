@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorkit import absent
+from tensorkit.absent import explains_options
 from tensorkit.autograd import engine
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.node import requires_grad
@@ -18,6 +19,7 @@ from tensorkit.ops import copying, joining, views
 Func = Callable[..., Any]
 
 
+@explains_options
 def jacobian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     """All partial derivatives of ``func`` at ``inputs``, of shape (*output, *input).
 
@@ -73,8 +75,7 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> t
     return _as_given(None, [y], create_graph), _as_given(inputs, found, create_graph)
 
 
-def __getattr__(name: str) -> Any:
-    raise AttributeError(absent.sentence("torch.autograd.functional", name))
+__getattr__ = absent.missing("torch.autograd.functional")
 
 
 def _called(name: str, func: Func, inputs: Any, create_graph: bool) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from tensorkit import base, direct_path
+from tensorkit.absent import EXPLAINING_CODE
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.call_stack import is_library_code
@@ -149,7 +150,7 @@ def _user_frame() -> tuple[FrameType, FrameType]:
     callee = frame = sys._getframe(1)
     while frame.f_back is not None and is_library_code(frame):
         code = frame.f_code  # a comprehension belongs to its function
-        if not (code.co_name.startswith("<") or code is WRAPPER_CODE):
+        if not (code.co_name.startswith("<") or code in (WRAPPER_CODE, EXPLAINING_CODE)):
             callee = frame
         frame = frame.f_back
     return frame, callee

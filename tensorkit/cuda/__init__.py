@@ -84,13 +84,6 @@ class Properties(NamedTuple):
     total_memory: int
     multi_processor_count: int
 
-    def __repr__(self) -> str:
-        return (
-            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-            f"total_memory={self.total_memory // 2**20}MB, "
-            f"multi_processor_count={self.multi_processor_count})"
-        )
-
 
 def get_device_properties(device: Any = None) -> Properties:
     """Name, compute capability, memory in bytes, number of multiprocessors.

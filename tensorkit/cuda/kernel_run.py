@@ -283,17 +283,16 @@ class Log:
 
     def refuse(self, what: str, why: str, repair: str, *acts: Access) -> NoReturn:
         """KernelError about what threads do."""
-        threads, blocks = self.threads, self.blocks
-        told = ", ".join(
-            f"thread {threads.shown(each.thread)} of block {blocks.shown(each.block)} "
+        did = "Here " + ", ".join(
+            f"thread {self.threads.shown(each.thread)} of block {self.blocks.shown(each.block)} "
             f"{each.kind} {each.text}".rstrip()
             for each in acts
         )
         lines = map(self.source.at, sorted({each.place[0] for each in acts} - {0}))
-        first, told, one = f"Kernel {self.source.name} {what}", f"Here {told}{why}.", acts[0]
-        who = tuple(threads.place(each.thread) for each in acts)
-        at = {"line": one.place[0], "block": blocks.place(one.block), "element": one.element}
-        raise KernelError(first, *lines, told, repair=repair, threads=who, **at) from None
+        one, who = acts[0], tuple(self.threads.place(each.thread) for each in acts)
+        at = {"line": one.place[0], "block": self.blocks.place(one.block), "element": one.element}
+        first = f"Kernel {self.source.name} {what}"
+        raise KernelError(first, *lines, f"{did}{why}.", repair=repair, threads=who, **at) from None
 
 
 def asked(accesses: list[Access]) -> int:

@@ -268,8 +268,7 @@ class Source(ast.NodeTransformer):
         except (AttributeError, NameError, TypeError, ValueError):
             is_known = False
         if not is_known or node not in self.body or call.keywords:
-            what = f"shared() has a new name, constant sizes, a dtype of {DTYPES}, no if or loop"
-            self.refuse(what, _SHARED)
+            self.refuse("shared(): a new name, constant sizes, known dtype, no if or loop", _SHARED)
         self.shared[name], self.n_dims[name] = array, array.ndim
         if sum(each.nbytes for each in self.shared.values()) > MOST_SHARED:
             self.refuse(f"a block shares at most {MOST_SHARED:,} bytes", "a smaller tile")

@@ -169,9 +169,6 @@ class Array:
     def __index__(self) -> int:
         return operator.index(self._waited("index"))
 
-    def __repr__(self) -> str:
-        return f"<array on a simulated device, {self.dtype} {self.shape}>"
-
 
 def _operator(name: str, method: str, is_reflected: bool = False) -> Callable[..., Any]:
     function = getattr(operator, method)
@@ -470,6 +467,3 @@ class simulate:
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             register_device("cuda", self._before)
-
-    def __repr__(self) -> str:
-        return f"<{NAME}>"

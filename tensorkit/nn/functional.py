@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorkit import absent, creation, errors, layout
 from tensorkit._tensor import Tensor
+from tensorkit.absent import explains_options
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.layout import Ints
@@ -59,7 +60,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise
 
 
-def embedding(input: Tensor, weight: Tensor, **others: Any) -> Tensor:
+@explains_options
+def embedding(input: Tensor, weight: Tensor) -> Tensor:
     """The rows of ``weight`` (n, d) at the positions ``input`` (...), as (..., d).
 
     Raises IndexError for a position outside.
@@ -68,7 +70,6 @@ def embedding(input: Tensor, weight: Tensor, **others: Any) -> Tensor:
     tensor([[3., 4.],
             [3., 4.]])
     """
-    errors.check_options("embedding", "input, weight", others)
     return _embedding(weight, input)
 
 
@@ -77,7 +78,8 @@ def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
     wrong = first_outside(indices, len(weight))
     if wrong is not None:
         detail = f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}."
-        raise errors.IndexRangeError("index out of range in self", detail)
+        repair = f"tk.nn.Embedding({wrong + 1}, {weight.shape[1]})" if wrong > 0 else None
+        raise errors.IndexRangeError("index out of range in self", detail, repair=repair)
     return weight.take(indices, axis=0)
 
 
@@ -270,6 +272,7 @@ def _in_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     return expand(input, shape), expand(target, shape)
 
 
+@explains_options
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The mean of the squared differences; their sum, or each of them.
 
@@ -291,6 +294,7 @@ def _mse_loss(xp: Any, x: Any, y: Any) -> Any:
     return difference * difference
 
 
+@explains_options
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences; their sum, or each of them.
 
@@ -312,13 +316,13 @@ def _check_classes(input: Tensor, target: Tensor, reduction: str) -> None:
         raise errors.NotSupportedError(first, repair="x.movedim(1, -1).reshape(-1, n_classes)")
     if own != shape[:-1] and own[:1] == shape[:-1]:
         detail = f"The target has shape {own}: one class number per item is expected, {shape[:-1]}."
-        raise errors.ShapeError(
-            "0D or 1D target tensor expected, multi-target not supported", detail
-        )
+        first = "0D or 1D target tensor expected, multi-target not supported"
+        repair = "y.argmax(1)" if own == shape else "y.squeeze(1)"
+        raise errors.ShapeError(first, detail, repair=repair)
     if own != shape[:-1]:
         n = own[0] if own else 0
         first = f"Expected input batch_size ({shape[0]}) to match target batch_size ({n})."
-        raise ValueError(first)
+        raise ValueError(errors.message(first, repair="a class number for each row: x[:n], y[:n]"))
     if target.dtype.name not in ("int64", "uint8"):
         raise errors.DTypeError(
             f"expected target dtype to be Long or Byte, but got {target.dtype.word}",
@@ -332,7 +336,8 @@ def _at_classes(xp: Any, target: Any, shape: Ints) -> Any:
     wrong = first_outside(target, shape[-1])
     if wrong is not None:
         detail = f"There are {shape[-1]} classes, 0 to {shape[-1] - 1}; no class is ignored."
-        repair = "x[y >= 0], y[y >= 0]    # without the others" if wrong < 0 else None
+        repair = f"{wrong + 1} scores per item, or targets below {shape[-1]}"
+        repair = "x[y >= 0], y[y >= 0]    # without the others" if wrong < 0 else repair
         raise errors.IndexRangeError(f"Target {wrong} is out of bounds.", detail, repair=repair)
     return (target,) if len(shape) == 1 else (xp.arange(target.size), target)
 
@@ -369,8 +374,9 @@ nll_loss.grad(
 _nll_loss_backward.grad(g=lambda g, target: nll_loss(g, target, reduction="none"))
 
 
+@explains_options
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: None = None, *, reduction: str = "mean", **others: Any
+    input: Tensor, target: Tensor, weight: Any = None, *, reduction: str = "mean"
 ) -> Tensor:
     """``nll_loss`` of ``log_softmax``: input (N, C) or (C,) are scores, target (N,) or () classes.
 
@@ -378,8 +384,8 @@ def cross_entropy(
     tensor(0.6931)
     """
     need_tensor("cross_entropy_loss", input)
-    others.update(weight=weight)
-    errors.check_options("cross_entropy", "class numbers as target, reduction", others)
+    if weight is not None:
+        absent.understood("cross_entropy", ("input", "target", "reduction"), {"weight": weight})
     scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(scores, target, reduction=reduction)
 

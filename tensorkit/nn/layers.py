@@ -4,8 +4,8 @@ import math
 from typing import Any, ClassVar
 
 from tensorkit._tensor import Tensor
+from tensorkit.absent import misfit
 from tensorkit.creation import empty, ones, zeros
-from tensorkit.errors import message
 from tensorkit.nn import functional as F
 from tensorkit.nn import init
 from tensorkit.nn.module import Module, Parameter
@@ -58,7 +58,7 @@ class Embedding(Module):
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, device: Any = None, **others: Any
+        self, num_embeddings: int, embedding_dim: int, *, device: Any = None, **others: Any
     ) -> None:
         super().__init__(**others)
         self.num_embeddings = num_embeddings
@@ -84,7 +84,7 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, device: Any = None, **others: Any
+        self, normalized_shape: Any, eps: float = 1e-5, *, device: Any = None, **others: Any
     ) -> None:
         super().__init__(**others)
         own = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -115,9 +115,8 @@ class _Function(Module):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         if len(args) > len(self.settings) or ("reduction" in self.settings and args):
-            name, has = type(self).__name__, ", ".join(self.settings) or "no settings"
-            first = f"{name} has {has}; {len(args)} were given without a name"
-            raise TypeError(message(first, repair=f"tk.nn.{name}()(...)"))
+            first = f"{type(self).__name__}() was given {len(args)} settings without a name"
+            raise misfit(first, self.settings)
         super().__init__(**{x: named[x] for x in named if x not in self.settings})
         vars(self).update(self.settings, **dict(zip(self.settings, args, strict=False)), **named)
 

@@ -15,7 +15,7 @@ from tensorkit import absent
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import empty
-from tensorkit.errors import check_options, message
+from tensorkit.errors import message
 
 
 class Parameter(Tensor):
@@ -83,7 +83,7 @@ class Module:
         """What is no option of a layer comes here, and is refused."""
         if others:
             settings = getattr(self, "settings", None) or [*signature(type(self)).parameters][:-1]
-            check_options(type(self).__name__, ", ".join(settings) or "no settings", others)
+            absent.understood(type(self).__name__, settings, others)
         vars(self)["training"] = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -150,6 +150,7 @@ class Module:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
+    @absent.explains_options
     def parameters(self) -> Iterator[Parameter]:
         """All parameters, as optimizers take them.
 
@@ -243,6 +244,7 @@ class Module:
         """
         return OrderedDict((name, param.detach()) for name, param in self._all_parameters())
 
+    @absent.explains_options
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:
         """Copy the values of ``state_dict`` into the parameters.
 

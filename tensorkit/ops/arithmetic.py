@@ -9,7 +9,7 @@ from tensorkit import dtypes
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError, NotSupportedError, message
+from tensorkit.errors import DTypeError, message
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel, result_type
 from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.pointwise import log
@@ -55,7 +55,7 @@ def add(xp: Any, input: Any, other: Any, *, alpha: float = 1) -> Any:
     >>> tk.tensor([1., 2.]).add(1., alpha=0.5)
     tensor([1.5000, 2.5000])
     """
-    return xp.add(input, _scaled(xp, other, alpha))
+    return xp.add(input, _scaled(xp, other, alpha))  # x + y, without alpha, is the ufunc alone
 
 
 # A formula's parameters name what a node saves. Where shapes were broadcast, the engine adds the
@@ -99,15 +99,8 @@ mul.grad(
 )
 
 
-def _check_rounding(input: Any, other: Any, rounding_mode: Any) -> None:
-    if rounding_mode is not None:
-        raise NotSupportedError(
-            "tensorkit's div does not round", repair="x // y, or (x / y).trunc()"
-        )
-
-
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=_check_rounding)
-def div(xp: Any, input: Any, other: Any, *, rounding_mode: None = None) -> Any:
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True)
+def div(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
     >>> tk.tensor([1, 2]) / 2
@@ -218,7 +211,8 @@ def pow(xp: Any, input: Any, exponent: Any) -> Any:
         return _integer_power(xp, input, exponent)
     if is_number:
         exact = _EXACT_POWERS.get(float(exponent))
-        if exact is not None:
+        # the square of what float16 holds may be too large for it
+        if exact is not None and not (input.dtype.char == "e" and exponent in (-2, -0.5)):
             return exact(xp, input)
     elif exponent.size == 1 and exponent.ndim <= input.ndim:
         # NumPy would take a root, but here -inf and -0. count as positive

@@ -14,7 +14,7 @@ from tensorkit import dtypes, layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of, check_same_device, is_array
 from tensorkit.dispatch import op
-from tensorkit.errors import DTypeError, IndexRangeError, NotSupportedError, ShapeError, sizes
+from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
 from tensorkit.ops import views
 from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tensor, stored
 from tensorkit.ops.arithmetic import remainder
@@ -174,7 +174,9 @@ for _each in (_scatter_add, _index_add):
     _each.grad(input=lambda g: g, src=lambda g, index, alpha: read_at(g, index=index) * alpha)
 
 
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None
+) -> Tensor:
     """A copy of ``input`` with elements of ``src`` at the positions that ``index`` names.
 
     For two dimensions and ``dim=1``: ``out[i, index[i, j]] = src[i, j]``. ``src`` is a tensor of
@@ -184,11 +186,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, **more: Any
     tensor([[0., 0., 1.],
             [1., 0., 0.]])
     """
-    if "reduce" in more:
-        raise NotSupportedError(
-            "tensorkit's scatter has no reduce=", repair="x.scatter_add(dim, index, src)"
-        )
-    src = more.get("value", src)
+    src = src if value is None else value
     number = None if isinstance(src, TensorBase) else as_number(src)
     at = elements(index, _fitting("scatter", input, dim, index, src))
     if number is None:

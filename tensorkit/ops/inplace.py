@@ -94,6 +94,7 @@ def in_place(
         return input
 
     inplace.__qualname__ = inplace.__name__ = name
+    inplace.__wrapped__ = operation  # type: ignore[attr-defined] # has its options
     inplace.__doc__ = f"``{name.removesuffix('_')}``, in place."
     return seen_by_modes(inplace)
 

@@ -21,7 +21,7 @@ from tensorkit.thread_state import state
 
 
 @seen_by_modes
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; their other sizes are equal.
 
     Their dtypes are promoted. Vectors without elements are left out.
@@ -37,7 +37,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated",
             repair="tk.stack(tensors)",
         )
-    dim = layout.wrap_dim(as_index(dim if axis is None else axis), used[0].ndim)
+    dim = layout.wrap_dim(as_index(dim), used[0].ndim)
     try:
         array = without_warnings(tensors[0]._xp.concatenate, used, dim)
     except ValueError:
@@ -48,7 +48,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
 
 
 @seen_by_modes
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension ``dim``.
 
     >>> tk.stack([tk.tensor([1, 2]), tk.tensor([3, 4])])
@@ -57,12 +57,13 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
     """
     arrays = _arrays_of("stack", tensors)
     shape = arrays[0].shape
-    dim = layout.wrap_dim(as_index(dim if axis is None else axis), len(shape) + 1)
+    dim = layout.wrap_dim(as_index(dim), len(shape) + 1)
     for number, each in enumerate(arrays):
         if each.shape != shape:
             raise ShapeError(
                 f"stack expects each tensor to be equal size, but got {sizes(shape)} at entry "
                 f"0 and {sizes(each.shape)} at entry {number}",
+                repair="tk.cat(tensors), where sizes may differ along one dimension",
             )
     array = without_warnings(tensors[0]._xp.stack, arrays, dim)
     return _recorded(array, tensors, _STACK, dim, range(len(tensors)))
@@ -94,6 +95,7 @@ def _refuse_shapes(shapes: list[Ints], model: Ints, dim: int) -> None:
                     f"Sizes of tensors must match except in dimension {dim}. Expected size "
                     f"{wanted} but got size {size} for tensor number {number} in the list.",
                     f"Tensor 0 has shape {model}, tensor {number} has {shape}.",
+                    repair=f"tk.cat(tensors, {at}), if they differ there alone",
                 ) from None
 
 

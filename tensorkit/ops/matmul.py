@@ -82,7 +82,7 @@ mm.grad(input=lambda g, mat2: mm(g, views.t(mat2)), mat2=lambda g, input: mm(vie
 def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
     """ShapeError for two matrices; ``of_layer``: the second one is a layer's weight, transposed."""
     (n, m), (m2, p) = left, right
-    turned = "x @ y.t()" if m == p else None
+    turned = "x @ y.t()" if m == p else f"x @ y    # with a y of shape ({m}, {p})"
     raise ShapeError(
         f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
         _numbers(m, m2),

@@ -4,10 +4,11 @@ A function of the files of operations whose first parameter is ``input`` is a me
 is ``x.exp()``. Element by element it has a form in place, too: ``x.exp_()``.
 """
 
-from inspect import unwrap
+from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorkit import dtypes, random
+from tensorkit.absent import explains_options
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import DTypeError
 from tensorkit.ops import (
@@ -140,6 +141,9 @@ def _has_form_in_place(definition: Any) -> bool:
     return bool(is_plain and not definition.contiguous and definition.rules and definition.numbers)
 
 
+_HAS_VARIABLE = CO_VARARGS | CO_VARKEYWORDS  # *args or **options
+
+
 def _add_methods_of(module: Any) -> None:
     for name, function in vars(module).items():
         if name[0] == "_" or not hasattr(function, "__code__"):
@@ -148,6 +152,8 @@ def _add_methods_of(module: Any) -> None:
         code = unwrap(function).__code__
         if (definition.inputs if definition else code.co_varnames)[:1] != ("input",):
             continue
+        if function.__code__ is code and not (definition or code.co_flags & _HAS_VARIABLE):
+            function = explains_options(function)
         _add(name, function, is_function=True)
         if definition and _has_form_in_place(definition):
             _add(f"{name}_", function.inplace, is_function=definition.tensors == 1)

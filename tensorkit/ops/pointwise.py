@@ -14,7 +14,6 @@ from tensorkit.devices import is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError
 from tensorkit.ops.comparison import where, zeros_as
-from tensorkit.ops.inplace import in_place
 
 
 @op(ufunc="exp", to_floating=True)
@@ -218,34 +217,18 @@ def trunc(xp: Any, input: Any) -> Any:
     return _rounded(xp.trunc, input)
 
 
-def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
-    """The nearest number with ``decimals`` digits behind the point; halves go to the even one.
-
-    >>> tk.round(tk.tensor([0.5, 1.5, -2.7])), tk.round(tk.tensor([3.14159]), decimals=2)
-    (tensor([ 0.,  2., -3.]), tensor([3.1400]))
-    """
-    return _round(input) if decimals is None else _round_to(input, decimals=decimals)
-
-
-round_ = in_place(round)
-
-
 @op(elementwise=True, dtypes="numeric", kernel_name="round_vml_cpu")
-def _round(xp: Any, input: Any) -> Any:
+def round(xp: Any, input: Any) -> Any:
+    """The nearest whole number; halves go to the even one.
+
+    >>> tk.round(tk.tensor([0.5, 1.5, -2.7]))
+    tensor([ 0.,  2., -3.])
+    """
     return _rounded(xp.rint, input)
 
 
-@op(elementwise=True, dtypes="floating", kernel_name="round_cpu")
-def _round_to(xp: Any, input: Any, *, decimals: int) -> Any:
-    own = input.astype(xp.float32) if input.dtype == xp.float16 else input
-    scale = own.dtype.type(10.0 ** abs(decimals))
-    rounded = xp.rint(own * scale) / scale if decimals > 0 else xp.rint(own / scale) * scale
-    return rounded.astype(input.dtype, copy=False)
-
-
-for _step in (floor, ceil, trunc, _round):
+for _step in (floor, ceil, trunc, round):
     _step.grad(input=lambda g: zeros_as(g))
-_round_to.grad(node="RoundBackward1", input=lambda g: zeros_as(g))
 
 
 # What kind of number

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorkit.base import Tensor
 from tensorkit.dispatch import op
-from tensorkit.dtypes import DType, as_dtype, get_default_dtype, of_numpy
+from tensorkit.dtypes import DType, as_dtype, float32, get_default_dtype, of_numpy
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import no_kernel
@@ -208,8 +208,12 @@ def _mean(xp: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
 mean.grad(
     node="MeanBackward1",
     plain="MeanBackward0",
-    input=lambda g, shape, dim, keepdim: spread(g / (count(shape, dim) or 1), shape, dim, keepdim),
+    input=lambda g, shape, dim, keepdim: spread(_shared(g, count(shape, dim)), shape, dim, keepdim),
 )
+
+
+def _shared(g: Any, n: int) -> Any:
+    return g / (n or 1) if n < 2**15 else g / 2**8 / (n / 2**8)  # float16 does not hold large n
 
 
 @op(tensors=1)
@@ -298,14 +302,7 @@ std.grad(
 
 
 @op(dtypes="floating", kernel_name="linalg_vector_norm_cpu")
-def norm(
-    xp: Any,
-    input: Any,
-    p: Any = "fro",
-    dim: Dims = None,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-) -> Any:
+def norm(xp: Any, input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False) -> Any:
     """The size of a vector, the root of the sum of squares, of all elements or along ``dim``.
 
     With ``p=1`` the sum of absolute values, with ``p=inf`` the largest of them.
@@ -313,19 +310,18 @@ def norm(
     >>> tk.norm(tk.tensor([3., -4.])), tk.norm(tk.tensor([3., -4.]), p=1)
     (tensor(5.), tensor(7.))
     """
-    x = input if dtype is None else _summands("norm", xp, input, dtype)
-    p, own = _power(p), wide(xp, x)
+    p, own = _power(p), wide(xp, input)
     if p == 2:
         found = xp.sqrt(total(xp, own * own, dim, keepdim))
     elif p == 1:
         found = total(xp, xp.absolute(own), dim, keepdim)
     else:
-        found = xp.absolute(own).max(axis=axes(x, dim), keepdims=keepdim)
-    return found.astype(x.dtype)
+        found = xp.absolute(own).max(axis=axes(input, dim), keepdims=keepdim)
+    return found.astype(input.dtype)
 
 
-def _power(p: Any) -> float:
-    power = 2.0 if p is None or p == "fro" else float(p)
+def _power(p: Any) -> Any:
+    power = 2 if p is None or p == "fro" else p
     if power not in (1, 2, inf):
         first = f"tensorkit has the norms of p = 1, 2 and inf, not of {p}"
         raise NotSupportedError(first, repair="(x.abs() ** p).sum() ** (1 / p)")
@@ -488,7 +484,12 @@ def _log_softmax(xp: Any, x: Any, dim: int) -> Any:
 
 
 softmax.grad(input=lambda g, out, dim: out * (g - sum(g * out, dim, True)))
-log_softmax.grad(input=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+log_softmax.grad(
+    # what float16 cannot hold, the sum may still be: the engine casts the gradient
+    input=lambda g, out, dim: (
+        g - exp(out) * sum(g, dim, True, dtype=float32 if g.dtype.itemsize == 2 else None)
+    )
+)
 
 
 @op(tensors=1)

@@ -277,20 +277,13 @@ def _unique2(xp: Any, input: Any, dim: int | None = None) -> Any:
 _unique2.grad(node="UniqueDimBackward0", plain="Unique2Backward0", input=None)
 
 
-@op(
-    tensors=2,
-    ndim={"input": 1, "weights": 1},
-    dtypes={"input": "integral", "weights": "numeric"},
-)
-def bincount(xp: Any, input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often 0, 1, 2, ... occur; with ``weights`` the sum of theirs.
+@op(ndim={"input": 1}, dtypes="integral")
+def bincount(xp: Any, input: Any, *, minlength: int = 0) -> Any:
+    """How often 0, 1, 2, ... occur.
 
     Raises RuntimeError unless ``input`` has one dimension of integers that are not negative.
 
     >>> tk.bincount(tk.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
-    if weights is None or not input.size:
-        return xp.bincount(input, None, minlength)
-    sums = xp.bincount(input, weights.astype(xp.float64), minlength)
-    return sums.astype(xp.float32) if weights.dtype == xp.float32 else sums
+    return xp.bincount(input, None, minlength)

@@ -1,7 +1,7 @@
 """Views: tensors that look at memory that is already there. NumPy makes each of them."""
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+import re
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from operator import index as as_index
@@ -11,7 +11,7 @@ from tensorkit import base, layout
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
 from tensorkit.autograd.versions import make_view
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.definition import NUMPYS_NAMES, unpacked
+from tensorkit.definition import unpacked
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
@@ -23,16 +23,6 @@ from tensorkit.ops.arguments import need_tensor
 from tensorkit.thread_state import state
 
 _BEFORE = [(slice(None),) * n for n in range(layout.MAX_DIMS + 1)]  # of an index
-
-
-def _by_numpys_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with NumPy's names of its options, too: ``axis`` for ``dim``."""
-
-    @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        return function(*args, **{NUMPYS_NAMES.get(name, name): options[name] for name in options})
-
-    return call
 
 
 # A part of a tensor
@@ -54,8 +44,10 @@ def check_index(x: Tensor, index: Any) -> None:
     try:
         x._array[index]
     except IndexError as error:
-        words = str(error).replace("axis", "dimension").replace("arrays", "tensors")
-        raise IndexRangeError(words) from None
+        outside = re.match("index (.+) is out of bounds for axis (.+) with size (.+)", str(error))
+        if outside:
+            refuse_position(int(outside[1]), int(outside[2]), int(outside[3]))
+        raise IndexRangeError(str(error).replace("arrays", "tensors")) from None
 
 
 @op(check=check_index)
@@ -105,6 +97,7 @@ def refuse_position(
     raise error(
         f"index {position} is out of bounds for dimension {dim} with size {size}",
         (detail or f"Valid positions are 0 to {size - 1}.") if size else "The dimension is empty.",
+        repair=f"{size - 1} for the last" if size else None,
     ) from None
 
 
@@ -140,7 +133,6 @@ def _dim_of(function: str, input: Any, dim: Any) -> int:
 
 
 @seen_by_modes
-@_by_numpys_names
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View of one entry along ``dim``; the dimension disappears.
 
@@ -170,7 +162,6 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 @seen_by_modes
-@_by_numpys_names
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of one size along ``dim``, the last perhaps smaller; or of given sizes.
 
@@ -195,7 +186,6 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return tuple([part(tensor, dim, slice(*each), rule) for each in pairwise(ends)])
 
 
-@_by_numpys_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most ``chunks`` parts of one size along ``dim``, the last perhaps smaller.
 
@@ -209,7 +199,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @seen_by_modes
-@_by_numpys_names
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of all entries along ``dim``, which disappears.
 
@@ -319,7 +308,6 @@ def unsqueeze(xp: Any, input: Any, dim: int) -> Any:
     return input.reshape((*shape[:dim], 1, *shape[dim:]))  # nothing is copied
 
 
-@_by_numpys_names
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """View without dimensions of size 1: all of them, or those that ``dim`` names.
 

@@ -18,7 +18,7 @@ from tensorkit.autograd.versions import bump_version
 from tensorkit.base import TensorBase
 from tensorkit.devices import check_same_device
 from tensorkit.dispatch_mode import seen_by_modes
-from tensorkit.errors import check_options, message
+from tensorkit.errors import message
 from tensorkit.errstate import without_warnings
 from tensorkit.nn.module import clear_gradients
 from tensorkit.ops import inplace
@@ -55,7 +55,7 @@ class Optimizer:
         """Raise for settings that no step of this optimizer could use."""
         has = {"params", "foreach", "fused", *settings}  # the second and third change nothing
         others = {name: value for name, value in given.items() if name not in has}
-        check_options(type(self).__name__, ", ".join(settings), others)
+        absent.understood(type(self).__name__, [*settings], others)
         for name in settings:
             numbers = given[name] if name == "betas" else (given[name],)
             if not all(0 <= x < (1 if name == "betas" else math.inf) for x in numbers):

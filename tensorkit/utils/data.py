@@ -13,7 +13,7 @@ import numpy as np
 from tensorkit import absent, dtypes
 from tensorkit._tensor import Tensor
 from tensorkit.creation import as_tensor, tensor
-from tensorkit.errors import check_options, message
+from tensorkit.errors import message
 from tensorkit.ops.joining import stack
 from tensorkit.random import Generator, default_generator
 
@@ -126,8 +126,8 @@ class DataLoader:
         pin_memory: bool = False,
         **others: Any,
     ) -> None:
-        has = "dataset, batch_size, shuffle, drop_last, generator"
-        check_options("DataLoader", has, others)
+        has = ["dataset", "batch_size", "shuffle", "drop_last", "generator"]
+        absent.understood("DataLoader", has, others)
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"

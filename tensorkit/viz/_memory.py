@@ -4,14 +4,13 @@ First ``_describe`` turns the tensors into plain data (``Row``, ``Lane``); then 
 ``_draw`` write that data down. Only public attributes of tensors are used.
 """
 
-import gc
 from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorkit import creation
-from tensorkit.base import Tensor, TensorBase
+from tensorkit.base import Tensor
 from tensorkit.viz import words
 from tensorkit.viz.drawing import FAINT, MARGIN, SERIES, SOFT, WHITE, WIDEST, Canvas, text_width
 from tensorkit.viz.picture import Picture
@@ -41,14 +40,13 @@ class Row(NamedTuple):
     box_width: float  # every text fits in
 
 
-def memory(*tensors: Tensor, live: bool = False, **named: Tensor) -> Picture:
+def memory(*tensors: Tensor, **named: Tensor) -> Picture:
     """Picture of the memory behind tensors: boxes in a row, and which of them each tensor sees.
 
     Tensors that share a storage are drawn below the same row: a write through one of them is seen
     by every other that shows an index in the same column. Tensors are called what
-    they are called in the calling code; keywords give other names. With ``live`` every other tensor
-    that still lives on one of these storages is drawn too. Large storages are shortened. Boxes of
-    several dtypes are as wide as their elements are large, where there is room.
+    they are called in the calling code; keywords give other names. Large storages are shortened.
+    Boxes of several dtypes are as wide as their elements are large, where there is room.
 
     >>> from tensorkit import viz
     >>> a = tk.arange(6)
@@ -70,7 +68,7 @@ def memory(*tensors: Tensor, live: bool = False, **named: Tensor) -> Picture:
     for name, value in pairs:
         words.must_be_tensor("viz.memory", value, name)
     with words.unrecorded():
-        rows = _describe(pairs + _others_alive(pairs, known) if live else pairs)
+        rows = _describe(pairs)
     lanes = [lane for row in rows for lane in row.lanes]
     notes = [_COLON] if any(0 in lane.steps.values() for lane in lanes) else []
     notes += [_SEEN] if len(lanes) > len(rows) else []
@@ -90,21 +88,6 @@ def _address(x: Tensor) -> Any:
     """Device, address and bytes of a storage; None where it is empty and has no address."""
     storage = x.untyped_storage()
     return (x.device, storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
-
-
-def _others_alive(pairs: Named, known: dict[int, str]) -> Named:
-    """Every other tensor on these storages, in an order that is the same on every run."""
-    given = {id(x) for _, x in pairs}
-    addresses = {_address(x) for _, x in pairs} - {None}
-    found = [
-        (known.get(id(x), "no name"), x)
-        for x in gc.get_objects()
-        # the type itself: asking an object for its __class__ may run code of anybody's
-        if issubclass(type(x), TensorBase) and id(x) not in given and _address(x) in addresses
-    ]
-    return sorted(
-        found, key=lambda n: (n[0], n[1].storage_offset(), tuple(n[1].shape), n[1].stride())
-    )
 
 
 def _describe(pairs: Named) -> list[Row]:

@@ -95,7 +95,6 @@ CALLS: dict[str, str] = {
     "clamp": "m.clamp(x, -0.5, 0.5)",
     "clamp(min)": "m.clamp(x, min=0.0)",
     "clamp_": "m.clamp_(x, -0.5, 0.5)",
-    "round(decimals)": "m.round(x, decimals=2)",
     "round_": "m.round_(x)",
     "where": "m.where(mask, x, y)",
     "where(number)": "m.where(mask, x, 0.0)",

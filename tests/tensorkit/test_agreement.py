@@ -457,8 +457,9 @@ NAN_OF_THE_LARGEST = r"""
 x=torch.tensor([[nan,1.,2.],[3.,-3.,0.]],requires_grad=True);torch.autograd.grad(x.norm(inf,1).sum(),x)[0]
 """
 MEANS_OF_HALVES = r"""
-torch.tensor([-2.05,1.45,2.675],dtype=torch.half).round(decimals=1)
-torch.tensor([1234.5,15.],dtype=torch.half).round(decimals=-1)
+torch.tensor([300.,1000.,0.001],dtype=torch.half)**-2
+torch.tensor([300.,1000.,0.001],dtype=torch.half)**-0.5
+x=torch.zeros(70000,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.mean(),x)[0][:3]
 torch.tensor([60000.,60000.],dtype=torch.half).mean()
 torch.tensor([[60000.,60000.]],dtype=torch.half).mean(1)
 """

@@ -279,3 +279,14 @@ def test_the_repair_for_two_dtypes_is_the_wider_one():
     ):
         with pytest.raises(RuntimeError, match=re.escape(repair)):
             a @ b
+
+
+def test_overrides_that_end_in_another_order_leave_nothing_behind():
+    first = overrides.override("broadcast_shapes", lambda a, b: (2,))
+    second = overrides.override("broadcast_shapes", lambda a, b: (3,))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert (tk.ones(1) + 1).shape == (3,)
+    second.__exit__()
+    assert (tk.ones(1) + 1).shape == (1,)

@@ -19,8 +19,8 @@ PACKAGE = Path(tk.__file__).parent
 
 # Each module may import only modules above it. `viz` is below everything: nothing imports it.
 LAYERS = [
-    "absent",
     "errors",
+    "absent",
     "errstate",
     "thread_state",
     "direct_path",
@@ -207,7 +207,7 @@ def test_every_public_function_has_a_first_sentence_and_an_example():
 
 
 def test_names_of_torch_that_are_missing_say_so():
-    with pytest.raises(AttributeError, match="median is not part of tensorkit yet"):
+    with pytest.raises(AttributeError, match=r"median is not part of tensorkit; use x\.sort"):
         _ = tk.median
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tk.nonsense
@@ -225,6 +225,10 @@ def test_names_of_torch_that_are_missing_say_so():
         _ = tk.complex64
     with pytest.raises(AttributeError, match=r"module 'tensorkit\.cuda' has no attribute 'nons"):
         _ = tk.cuda.nonsense
+    with pytest.raises(AttributeError, match=r"Tensor\.eq_ is .* use x = x\.eq\(\.\.\.\) instead"):
+        _ = tk.ones(2).eq_
+    with pytest.raises(AttributeError, match=r"torch\.expm1_ is .* use x = tk\.exp\(x"):
+        _ = tk.expm1_
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
         _ = tk.ones(2).nonsense
 
@@ -232,10 +236,6 @@ def test_names_of_torch_that_are_missing_say_so():
 @pytest.mark.rest
 def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
     torch = _torch()
-    assert not [name for name in absent.FUNCTIONS if name in vars(tk)]
-    assert not [name for name in absent.ATTRIBUTES if hasattr(tk.Tensor, name)]
-    assert not [name for name in absent.FUNCTIONS if not hasattr(torch, name)]
-    assert not [name for name in absent.ATTRIBUTES if not hasattr(torch.Tensor, name)]
     for name in absent._INSTEAD:
         assert not hasattr(tk.Tensor, name)
         assert name not in tk.__all__

@@ -6,17 +6,17 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1403,
-    "cuda": 1307,
+    "autograd": 1406,
+    "cuda": 1295,
     "explain": 278,
-    "nn": 613,
-    "ops": 2690,
+    "nn": 620,
+    "ops": 2663,
     "optim": 169,
-    "tensorkit": 3158,
+    "tensorkit": 3201,
     "utils": 107,
-    "viz": 1864,
+    "viz": 1852,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3259, 263
+MOST_OF_CORE, MOST_IMPORTS = 3245, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")

@@ -278,10 +278,72 @@ def test_conversions_and_relatives_are_pytorchs(expression):
     assert_same_outcome(lambda: eval(expression, names(torch)), lambda: eval(expression, names(tk)))
 
 
-@pytest.mark.parametrize("option", ["layout", "memory_format", "pin_memory"])
-def test_what_only_other_kinds_of_memory_need_is_refused(option):
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
-        tk.zeros(2, **{option: True})
+OPTIONS = """
+x.var(unbiased=False) | correction=0
+x.sum(out=x) | result.copy_
+x.norm(dtype=tk.int64) | x.to(dtype)
+x.round(decimals=2) | 10**n
+x.matmul(x, out=x) | result.copy_
+x.gather(0, x.long(), sparse_grad=True) | leave it out
+x.scatter_(0, x.long(), x, reduce="add") | leave it out
+tk.cat([x], out=x) | result.copy_
+tk.zeros(2, layout=True) | leave it out
+tk.zeros_like(x, memory_format=True) | leave it out
+tk.ones(2, pin_memory=True) | leave it out
+tk.addmm(x, x, x, beta=0) | a @ b
+x.bincount(weights=x) | index_add
+tk.nn.functional.mse_loss(x, x, weight=x) | reduction="none"
+tk.nn.functional.binary_cross_entropy(x, x, pos_weight=x) | reduction="none"
+tk.nn.Linear(2, 2).parameters(recurse=False) | leave it out
+tk.optim.SGD([x], lr=1.0).step(closure=print) | loss.backward()
+tk.autograd.functional.jacobian(print, x, vectorize=True) | leave it out
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_an_option_of_pytorchs_that_is_missing_is_refused_with_a_repair(line):
+    call, repair = line.split(" | ")
+    with pytest.raises(tk.errors.NotSupportedError, match=r"; \w+ is not part of") as caught:
+        eval(call, {"tk": tk, "x": tk.zeros(2)})
+    assert repair in str(caught.value).partition("Try: ")[2]
+    assert caught.value.__suppress_context__
+
+
+def test_an_option_of_nobodys_is_refused_as_python_does_and_defaults_change_nothing():
+    x = tk.tensor([1.0, 3.0])
+    for call in (x.sum, tk.zeros_like, tk.nn.functional.mse_loss, tk.optim.SGD):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+            call(x, nonsense=0) if call is not tk.optim.SGD else call([x], nonsense=0)
+    assert x.var(unbiased=True, out=None).item() == 2.0
+    assert tk.ones(1, pin_memory=False, layout=None).item() == 1.0
+    with pytest.raises(TypeError, match="Parameters: input, dim, correction, keepdim"):
+        x.var(0, False)
+
+
+MISFITS = """
+x + tk.zeros(4)
+x @ x
+x @ tk.zeros(4, 5)
+tk.cat([x, tk.zeros(2, 4)])
+tk.stack([x, tk.zeros(2, 4)])
+x.reshape(4, 2)
+x.view(4, 2)
+x.expand(4, 3)
+x[[0, 5]]
+x.gather(1, tk.tensor([[0], [3]]))
+tk.nn.functional.cross_entropy(x, tk.tensor([0]))
+tk.nn.functional.cross_entropy(x, tk.tensor([0, 3]))
+tk.nn.functional.cross_entropy(x, x)
+tk.nn.functional.embedding(tk.tensor([2]), x)
+tk.nn.functional.linear(x, tk.zeros(3, 4))
+x.requires_grad_().exp().backward(tk.ones(3))
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", MISFITS)
+def test_what_does_not_fit_is_refused_with_a_repair(line):
+    with pytest.raises((RuntimeError, IndexError, ValueError), match="\nTry: "):
+        eval(line, {"tk": tk, "x": tk.zeros(2, 3)})
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,20 @@ def test_a_chain_of_a_million_nodes_runs_and_is_freed_without_recursion():
     assert sys.getrecursionlimit() == depth
 
 
+def test_a_node_takes_at_most_300_bytes():
+    y, z = tk.ones(1), tk.ones(1, requires_grad=True)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(10_000):
+            z = z * y
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert z.requires_grad
+    assert grown / 10_000 <= 300
+
+
 def test_a_deep_graph_of_views_and_writes_is_freed_without_recursion():
     x = tk.ones(2, requires_grad=True)
     y = x * 1

@@ -31,7 +31,6 @@ MIXED = {
     "scattered by": lambda x, y: x.scatter_(0, y.long(), 2.0),
     "scatter_add_": lambda x, y: x.scatter_add_(0, tk.zeros_like(x, dtype=tk.int64), y),
     "index_add_": lambda x, y: x.index_add_(0, tk.arange(2, device=x.device), y),
-    "bincount": lambda x, y: tk.bincount(x[0].long(), y[0]),
 }
 
 

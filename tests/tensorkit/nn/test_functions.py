@@ -92,7 +92,6 @@ EDGES = {
     "layer norm list": lambda m, x, t: _F(m).layer_norm(X, (3,)),
     "embedding list": lambda m, x, t: _F(m).embedding([0], x),
     "embedding list of rows": lambda m, x, t: _F(m).embedding(t, [[1.0]]),
-    "bincount weights": lambda m, x, t: t.bincount((1.0,)),
     "one hot list": lambda m, x, t: _F(m).one_hot([0]),
     "reduction": lambda m, x, t: _F(m).cross_entropy(x, t, reduction="avg"),
     "integer scores": lambda m, x, t: _F(m).cross_entropy(x.long(), t),
@@ -115,6 +114,8 @@ EDGES = {
     "bce logits far": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(
         m.tensor([1e4, -1e4]), m.tensor([0.0, 1.0])
     ),
+    "softplus of a list": lambda m, x, t: _F(m).softplus(x, [0]),
+    "layer norm with a list": lambda m, x, t: _F(m).layer_norm(x, (3,), None, None, [1e-5]),
     "one hot": lambda m, x, t: _F(m).one_hot(t),
     "one hot wide": lambda m, x, t: _F(m).one_hot(t[:, None], 5),
     "one hot few": lambda m, x, t: _F(m).one_hot(t, 2),

@@ -128,13 +128,6 @@ def test_clamp_names_what_takes_tensors_as_limits():
         tk.ones(2).clamp(tk.zeros(2))
 
 
-@given(x=twins(["float32", "float64", "int32"]), decimals=st.sampled_from([-2, -1, 1, 2, 3]))
-def test_round_to_decimals_is_pytorchs(x, decimals):
-    assert_same_outcome(
-        lambda: torch.round(x.torch, decimals=decimals), lambda: tk.round(x.tk, decimals=decimals)
-    )
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_erf_is_exact_to_the_last_digits(dtype):
     places = np.concatenate([np.linspace(-7, 7, 20001), [0.46875, 1e-30, np.inf, -np.inf]])

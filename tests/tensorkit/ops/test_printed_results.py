@@ -59,7 +59,6 @@ PROGRAMS = """
     tk.where(tk.tensor([True, False]), 1, 2.5), tk.where(tk.tensor([True]), tk.tensor([1]), 2.5)
     tk.where(tk.tensor([True, False]), tk.zeros(3), 0.)
     tk.where(3, x, x)
-    tk.tensor([1, 2]).round(decimals=0)
     tk.zeros(2, dtype=tk.uint8).masked_fill(tk.tensor([True, False]), tk.tensor(-3))
     tk.zeros(2, dtype=tk.uint8).masked_fill(tk.tensor([True, False]), tk.tensor(300))
     tk.zeros(2, dtype=tk.float16).masked_fill_(tk.tensor([True, False]), tk.tensor(1e9))

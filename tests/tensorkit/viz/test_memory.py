@@ -130,16 +130,6 @@ def test_what_is_not_a_tensor_is_refused_with_a_sentence(value):
         viz.memory()
 
 
-def test_live_tensors_on_the_storage_are_found_under_their_names():
-    a = _matrix()
-    column, other = a[:, 1], tk.arange(6)
-    text = viz.memory(a, live=True).alt
-    assert "\n  a " in text
-    assert "\n  column " in text
-    assert "other" not in text
-    assert other.numel() == 2 * len(column) + 2
-
-
 def test_wide_values_leave_the_picture_as_wide_as_a_page():
     tk.manual_seed(0)
     picture = viz.memory(x=tk.rand(6, 8) * 1e-5)
