@@ -191,7 +191,7 @@ REFUSED = {
     "y = x.shape[0]": "x.shape is no argument(?s:.)*sizes are parameters too",
     "x = cuda.shared(8, tk.float32)": "a new name",
     "s = cuda.shared(0, tk.float32)": "constant sizes",
-    "s = cuda.shared(8, tk.float16)": r"a dtype of \('float32', 'int32'",
+    "s = cuda.shared(8, tk.float16)": r"known dtype",
     "s = cuda.shared(8, tk.int64); cuda.atomic_add(s, 0, 1)": "adds to float32 and int32",
     # kinds that CuPy takes for types that do not fit
     "y = x[n < 2]": "an index is an integer, and this one is a truth value",
