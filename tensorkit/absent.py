@@ -132,7 +132,8 @@ _PARTS = {
     "nothing: a model without this layer gives the same": "Identity",
     "p.grad.mul_(min(1.0, most / norm)) for each parameter": "utils",
     ".to(tk.float64) and so on": "float double half",
-    "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers",
+    "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers "
+    "named_buffers",
     "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_",
     "tk.nn.init.normal_(w, 0, (2 / sum(w.shape)) ** 0.5)": "xavier_normal_ xavier_uniform_",
     "memory_allocated and memory_reserved": "memory_stats memory_summary "
