@@ -147,6 +147,7 @@ picture
 # that has a kernel for the CPU only. `custom_op` makes such an operation; the last section explains
 # it.
 
+
 # %%
 @tk.library.custom_op("mine::cube", mutates_args=(), device_types="cpu")
 def cube(x: tk.Tensor) -> tk.Tensor:
