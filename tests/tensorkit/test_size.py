@@ -1,4 +1,4 @@
-"""How large the library is: these numbers only ever go down."""
+"""How large the library is: its sum never goes up. Who adds lines in one room removes them in another."""
 
 from collections import Counter
 
