@@ -1,4 +1,4 @@
-"""How large the library is: its sum never goes up. Who adds lines in one room removes them in another."""
+"""How large the library is: who adds lines in one room removes as many in another."""
 
 from collections import Counter
 
