@@ -7,7 +7,6 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.plain import Seen
 from course.notebook.rules import GRADIENT_IN_LOOP, Rule
 
 
@@ -97,14 +96,6 @@ def _cleared_between(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any
     return w.grad
 
 
-def _all_at_once(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return micro_batch_gradient(x, y, w, len(x))
-
-
-def _one_at_a_time(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return micro_batch_gradient(x, y, w, 1)
-
-
 @exercise(
     "micro-batches",
     answer=micro_batch_gradient,
@@ -141,6 +132,11 @@ class MicroBatches(Exercise):
             "a `backward` for each piece",
             "Go through the samples in a loop, `size` at a time, with a `backward` for each piece.",
             needs=(GRADIENT_IN_LOOP,),
+        ),
+        Rule(
+            "`size`, the number of samples in a piece",
+            "A piece has `size` samples: `range(0, len(x), size)` has the first one of each.",
+            reads=3,
         ),
     )
     hints = (
@@ -192,16 +188,6 @@ class MicroBatches(Exercise):
             "You clear the gradient before each piece, so only the last one counts. Here they are "
             "meant to add up.",
         ),
-        "all at once": (
-            _all_at_once,
-            "The gradient is right, and all samples went into one loss. A piece has `size` of "
-            "them: `x[start : start + size]`.",
-        ),
-        "one at a time": (
-            _one_at_a_time,
-            "The gradient is right, and each piece has one sample. It should have `size`: "
-            "`range(0, len(x), size)` has the first one of each.",
-        ),
         "divided by the share": (
             lambda x, y, w, size: _batches(
                 x, y, w, size, lambda part, whole, batches: whole / part
@@ -226,25 +212,6 @@ class MicroBatches(Exercise):
         yield case(
             x, x.flatten(), tk.zeros(1, dtype=tk.float16), 2, label="half the memory (float16)"
         )
-
-    def run(self, answer: Any, *args: Any) -> Any:
-        """The gradient, and how many samples went into the loss at once."""
-        with _Pieces() as pieces:
-            gradient = answer(*args)
-        return Seen({"gradient": gradient, "samples in the largest piece": pieces.largest})
-
-
-class _Pieces(tk.utils.DispatchMode):
-    """Notes the largest first size of what is computed from a tensor that requires grad."""
-
-    def __init__(self) -> None:
-        self.largest = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, tk.Tensor) and any(getattr(a, "requires_grad", False) for a in args):
-            self.largest = max(self.largest, 1, *result.shape[:1])
-        return result
 
 
 def _samples(draw: Draw, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor, tk.Tensor]:

@@ -204,18 +204,6 @@ BROKEN = [
         """
         def micro_batch_gradient(x, y, w, size):
             w = w.clone().requires_grad_()
-            for start in range(0, len(x), size):
-                w.grad = None
-                ((x @ w - y) ** 2).mean().backward()
-            return w.grad
-        """,
-    ),
-    (
-        "micro-batches",
-        "`size`, the number of samples in a piece",
-        """
-        def micro_batch_gradient(x, y, w, size):
-            w = w.clone().requires_grad_()
             for sample, target in zip(x, y):
                 ((sample @ w - target) ** 2 / len(x)).backward()
             return w.grad

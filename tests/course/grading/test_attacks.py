@@ -11,7 +11,7 @@ import re
 
 import pytest
 from attacked import REPOSITORY, report_on
-from classroom import Class, cell_of
+from classroom import PIXELS, Class, cell_of
 
 # name: (the learner's cell, what stock nbgrader gave)
 EARN_NOTHING = {
@@ -228,7 +228,7 @@ def test_changed_points_earn_nothing(klass_once: Class) -> None:
         if marks.get("grade"):
             marks["points"] = 1000.0
     result = klass_once.grade(notebook)
-    assert (result.score, result.possible) == (6, 20)
+    assert (result.score, result.possible) == (PIXELS, 20)
 
 
 def test_a_changed_check_earns_nothing(klass_once: Class) -> None:
