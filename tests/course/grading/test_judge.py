@@ -30,7 +30,7 @@ def test_what_only_the_learners_process_sees_is_worth_a_tenth_at_most(
     monkeypatch.setattr(known["which-dtype"], "witness", "inside")
     check_definitions(source)
     monkeypatch.setattr(known["pixels"], "witness", "inside")
-    with pytest.raises(CourseError, match=f"{PIXELS + 1} of 20 points"):
+    with pytest.raises(CourseError, match=f"{PIXELS + 1:g} of 20 points"):
         check_definitions(source)
 
 
@@ -136,7 +136,7 @@ def test_an_answer_in_own_cells_has_the_points_of_its_check_in_the_notebook(
     cells[at : at + 1] = [*typed_in[: len(above)], check, *typed_in[len(above) :]]
     setup = cell_of(notebook, klass_once.source.setup or "")
     run = [setup, *cells[cells.index(cell_of(notebook, "pixels")) :][: len(typed_in) + 2], check]
-    assert (f"{PIXELS} of {PIXELS} points" in in_a_kernel(run)) is is_right
+    assert (f"{PIXELS:g} of {PIXELS:g} points" in in_a_kernel(run)) is is_right
     assert klass_once.points(notebook)["pixels"] == (PIXELS if is_right else 0)
 
 
