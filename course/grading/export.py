@@ -60,14 +60,13 @@ class PlatformExport(NbgraderExport):
         persons = self._persons(grades)
         rows = [[*self.person_columns, *self.points_columns(self.column or chapter)]]
         rows += self.rows_above(grades, len(self.person_columns))
-        unsafe: list[str] = []
+        by_learner = {}
         for grade in grades:
             person = persons[grade.learner]
             columns = [person[column] for column in self.person_columns]
-            row = [*columns, *self.points(grade)]
-            unsafe += _unsafe(grade.learner, row)
-            rows.append(row)
-        _check_safe(unsafe)
+            by_learner[grade.learner] = [*columns, *self.points(grade)]
+        _check_safe(by_learner)
+        rows += by_learner.values()
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         files.write(Path(self.to or "grades.csv"), text.getvalue())
@@ -106,12 +105,14 @@ _SHARED = {"Student", "First name", "Last name", "First Name", "Last Name", "Sec
 """Columns that are alike for several persons."""
 
 
-def _unsafe(learner: str, row: Iterable[str]) -> list[str]:
-    """The values of a learner's row that a spreadsheet would run, each with the learner."""
-    return [f"{value!a} of {learner!a}" for value in row if value.startswith(_RUN)]
-
-
-def _check_safe(unsafe: list[str]) -> None:
+def _check_safe(rows: Mapping[str, Iterable[str | None]]) -> None:
+    """Raises CourseError if a spreadsheet would run a value. rows: by learner."""
+    unsafe = [
+        f"{value!a} of {learner!a}"
+        for learner, row in rows.items()
+        for value in row
+        if value and value.startswith(_RUN)
+    ]
     if unsafe:
         raise CourseError(
             "A spreadsheet runs what begins with =, +, - or @: "
@@ -237,11 +238,10 @@ class CsvExport(NbgraderExport, CsvExportPlugin):
         built = paths.released_chapters(paths.course_root())
         for chapter in map(str, self.assignment or sorted(known.intersection(built))):
             check_grades(gradebook, chapter, self.config)
-        unsafe: list[str] = []
-        for student in gradebook.students:
-            values = (student.id, student.first_name, student.last_name, student.email)
-            unsafe += _unsafe(student.id, filter(None, values))
-        _check_safe(unsafe)
+        persons = gradebook.students
+        _check_safe(
+            {each.id: (each.id, each.first_name, each.last_name, each.email) for each in persons}
+        )
         CsvExportPlugin.export(self, gradebook)
 
 
