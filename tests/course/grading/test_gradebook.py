@@ -178,7 +178,7 @@ def test_the_gradebook_may_be_postgresql(school: School, half: bytes, tmp_path: 
     command = ["pg_virtualenv", sys.executable, str(program)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert "[('bob', 6.0)]" in done.stdout.splitlines(), done.stdout + done.stderr
+    assert f"[('bob', {PIXELS:.1f})]" in done.stdout.splitlines(), done.stdout + done.stderr
 
 
 POSTGRES = """
