@@ -151,13 +151,11 @@ def doctor(
     elif not (learner or submitted):
         copies.any_folder(root)  # says what to do where there is none
     is_wrong, read = False, from_own_folder
-    aside: list[str] = []
     for name in chapters:
         if learner or submitted:
-            from course.grading.batch import left_out, submissions
+            from course.grading.batch import submissions
             from course.grading.intake import handed_in as read
 
-            aside += left_out(root, name) if submitted else []
             folders = submissions(root, name, learner or ())
         else:
             folders = [("", folder) for folder in [paths.work(root) / name] if folder.is_dir()]
@@ -166,9 +164,13 @@ def doctor(
         source = source_for(root, name) if folders else None
         found = [(who, examine_notebook(folder, source, read)) for who, folder in folders if source]
         is_wrong = _print_findings(name, found, is_class=submitted) or is_wrong
-    for sentence in dict.fromkeys(aside):
-        print(sentence)
-    raise typer.Exit(1 if is_wrong or aside else 0)
+    if submitted:
+        from course.grading.batch import left_out
+
+        for sentence in dict.fromkeys(each for name in chapters for each in left_out(root, name)):
+            print(sentence)
+            is_wrong = True
+    raise typer.Exit(1 if is_wrong else 0)
 
 
 def _print_findings(
