@@ -164,6 +164,12 @@ def doctor(
         source = source_for(root, name) if folders else None
         found = [(who, examine_notebook(folder, source, read)) for who, folder in folders if source]
         is_wrong = _print_findings(name, found, is_class=submitted) or is_wrong
+    if submitted:
+        from course.grading.batch import left_out
+
+        for sentence in dict.fromkeys(each for name in chapters for each in left_out(root, name)):
+            print(sentence)
+            is_wrong = True
     raise typer.Exit(1 if is_wrong else 0)
 
 

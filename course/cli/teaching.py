@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from enum import StrEnum
@@ -12,6 +13,7 @@ import typer
 
 from course.cli.learning import TEACH, ChapterName, app
 from course.shared.errors import CourseError
+from course.shared.words import listed
 
 if TYPE_CHECKING:
     from course.authoring.build import Watch
@@ -184,13 +186,13 @@ def grade(
 ) -> None:
     """Grade what was collected: learners' code in a sandbox, points into nbgrader's gradebook."""
     from course.authoring.release import nbgrader_config
-    from course.grading import batch
+    from course.grading import batch, intake
     from course.grading.feedback import older_than_grades
-    from course.grading.gradebook import roster
+    from course.grading.gradebook import class_list
 
     root, name = _own_chapter(chapter)
     config = nbgrader_config(own=True)
-    known = set(roster(root, config))
+    known = class_list(root, config)
     with _grading_bar("begins again" if force else "goes on") as watch:
         fault: batch.Ungraded | None = None
         try:
@@ -212,17 +214,29 @@ def grade(
     left_out = batch.left_out(root, name)
     for sentence in left_out:
         print(sentence)
+    unknown = [
+        result.learner
+        for result in results
+        if any(note.startswith(f"{intake.TIMESTAMP} says") for note in result.repaired)
+    ]
+    if unknown:
+        print(
+            f"They count as in time, because their {intake.TIMESTAMP} names no moment: "
+            f"{listed(sorted(unknown), intake.MOST_NAMED)}. Write it anew, such as "
+            f"'2027-03-01 22:10:00 UTC', then: course grade {name}"
+        )
     new = sorted({result.learner for result in results} - known) if known else []
     if new:
+        names = listed([shlex.quote(each) for each in new], intake.MOST_NAMED)
         print(
-            f"New in the gradebook: {', '.join(new)}. Is a name mistyped? Rename its folder in "
-            "course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
+            f"New in the gradebook, or there without a name: {names}. Is it mistyped? Rename its "
+            "folder in course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
             "nbgrader db student remove NAME --force"
         )
     if old := older_than_grades(root, name, config):
         print(
-            f"Feedback is older than the grade or comments of {', '.join(old)}: "
-            f"nbgrader generate_feedback {name} --force"
+            "Feedback is older than the grade or comments of "
+            f"{listed(old, intake.MOST_NAMED)}: nbgrader generate_feedback {name} --force"
         )
     graded = sum(result.status == "graded" for result in results)
     others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
@@ -278,6 +292,7 @@ def export(
 ) -> None:
     """Write the grades of a chapter in the columns of Canvas, Moodle or Gradescope."""
     from course.authoring.release import nbgrader_config
+    from course.grading import intake
     from course.grading.export import export as write
 
     root, name = _own_chapter(chapter)
@@ -286,7 +301,9 @@ def export(
     config = nbgrader_config(own=True)
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
-        print(f"Not graded by hand yet, so with fewer points: {', '.join(open_ones)}.")
+        print(
+            f"Not graded by hand yet, so with fewer points: {listed(open_ones, intake.MOST_NAMED)}."
+        )
     print(file)
 
 

@@ -34,6 +34,9 @@ MOST_FAULTS = 3
 LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
 
+_HANDED_IN = (".ipynb", ".ipynb.txt", ".ipynb.json", ".zip")
+"""How the files end that learners hand in."""
+
 Watch = Callable[[Result, int, int], None]
 """Called with each result, the number of results so far, and the number of submissions."""
 
@@ -139,22 +142,26 @@ def _foreign_owners(folder: Path, chapter: str) -> list[int]:
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission, and each file beside them, that is not graded."""
     found = [(folder, why_left_out(folder, chapter)) for folder in folders(root, chapter)]
-    place = f"it belongs into course/submitted/LEARNER/{chapter}/"
-    found += [(file, place) for file in _misplaced(root / "course" / "submitted", chapter)]
+    place = "it belongs into a chapter's folder: course/submitted/LEARNER/CHAPTER/"
+    found += [(file, place) for file in _misplaced(root)]
     submitted = root / "course" / "submitted"
     named = [(ascii(path.relative_to(submitted).as_posix())[:150], why) for path, why in found]
     return [f"{name} is not graded: {why}." for name, why in named if why]
 
 
-def _misplaced(submitted: Path, chapter: str) -> list[Path]:
-    """Notebooks and archives that lie beside the folders of submissions."""
-    beside = [*submitted.glob("*"), *submitted.glob("*/*")]
-    return [
-        path
-        for path in sorted(beside)
-        if path.suffix.lower() in (".ipynb", ".zip")
-        or (path.name == chapter and path.parent != submitted and not _is_there(path))
-    ]
+def _misplaced(root: Path) -> list[Path]:
+    """Notebooks and archives that lie in no chapter's folder of a learner."""
+    submitted, chapters = root / "course" / "submitted", {*paths.released_chapters(root)}
+    found: list[Path] = []
+    for folder, inner, names in os.walk(submitted):
+        if Path(folder).parent == submitted:
+            inner[:] = [name for name in inner if name not in chapters]
+        found += [
+            Path(folder, name)
+            for name in names
+            if name in chapters or name.lower().endswith(_HANDED_IN)
+        ]
+    return sorted(found)
 
 
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
@@ -174,7 +181,7 @@ def not_graded(root: Path, chapter: str) -> list[str]:
     """Who handed in what has no grade: ungraded, left out or misplaced, or newer than the grade."""
     source = matching.source_of(root, chapter)
     submitted = root / "course" / "submitted"
-    found = [path.relative_to(submitted).as_posix() for path in _misplaced(submitted, chapter)]
+    found = [path.relative_to(submitted).as_posix() for path in _misplaced(root)]
     for folder in folders(root, chapter):
         submission = taken_in(folder.name, folder / chapter, source)
         earlier = stored(root, folder.name, chapter)

@@ -16,6 +16,7 @@ from course.grading.result import Graded, Result
 from course.grading.similar import Pair
 from course.notebook import exercise, matching
 from course.notebook.report import Report
+from course.shared.words import duration
 
 if TYPE_CHECKING:
     from course.grading.grades import Grade
@@ -190,8 +191,17 @@ class ClassReport:
             if result.status != "graded":
                 found.append((result, result.sentence or result.status))
             elif self.points(result) < self.possible / 2:
-                found.append((result, _why(result)))
+                why = filter(None, [self._lateness(result), _why(result)])
+                found.append((result, "; ".join(why)))
         return found
+
+    def _lateness(self, result: Result) -> str:
+        """How late a submission was and what that took off; empty if it took nothing."""
+        grade = self._grades.get(result.learner)
+        lost = sum(grade.points_by_cell.values()) - grade.points if grade else 0.0
+        if grade is None or grade.seconds_late <= 0 or lost < 1e-9:
+            return ""
+        return f"handed in {duration(grade.seconds_late)} late, which took {lost:.10g} points"
 
     @cached_property
     def alike(self) -> list[Pair]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -60,16 +60,13 @@ class PlatformExport(NbgraderExport):
         persons = self._persons(grades)
         rows = [[*self.person_columns, *self.points_columns(self.column or chapter)]]
         rows += self.rows_above(grades, len(self.person_columns))
+        by_learner = {}
         for grade in grades:
             person = persons[grade.learner]
             columns = [person[column] for column in self.person_columns]
-            rows.append([*columns, *self.points(grade)])
-        unsafe = [value for row in rows[1:] for value in row if value.startswith(_RUN)]
-        if unsafe:
-            raise CourseError(
-                f"A spreadsheet runs what begins with =, +, - or @: {', '.join(unsafe[:5])}. "
-                "Nothing was written."
-            )
+            by_learner[grade.learner] = [*columns, *self.points(grade)]
+        _check_safe(by_learner)
+        rows += by_learner.values()
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         files.write(Path(self.to or "grades.csv"), text.getvalue())
@@ -104,6 +101,25 @@ class PlatformExport(NbgraderExport):
 
 
 _RUN = ("=", "+", "-", "@", "\t", "\r")
+_SHARED = {"Student", "First name", "Last name", "First Name", "Last Name", "Section", "Sections"}
+"""Columns that are alike for several persons."""
+
+
+def _check_safe(rows: Mapping[str, Iterable[str | None]]) -> None:
+    """Raises CourseError if a spreadsheet would run a value. rows: by learner."""
+    unsafe = [
+        f"{value!a} of {learner!a}"
+        for learner, row in rows.items()
+        for value in row
+        if value and value.startswith(_RUN)
+    ]
+    if unsafe:
+        raise CourseError(
+            "A spreadsheet runs what begins with =, +, - or @: "
+            f"{listed(unsafe, intake.MOST_NAMED)}. Nothing was written. Write it otherwise in the "
+            "file of --identities if it is from there, else in the gradebook: nbgrader db student "
+            "add LEARNER --first-name=... --last-name=... --email=..."
+        )
 
 
 def _identities(file: Path, columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -119,13 +135,24 @@ def _identities(file: Path, columns: tuple[str, ...]) -> dict[str, dict[str, str
         raise CourseError(
             f"{file} needs a column `learner` and some of {', '.join(columns)}, no others; "
             f"it has {', '.join(map(str, names)) or 'none'}."
+            + " A comma has to stand between them."
+            * any(";" in name for name in names)
         )
     found: dict[str, dict[str, str]] = {}
+    owners: dict[tuple[str, str], str] = {}
     for row in rows:
         learner = row.pop("learner")
         if learner in found or None in row or None in row.values():
             raise CourseError(f"{file}: {learner} stands there twice, or its row is not whole.")
         found[learner] = row
+        for column in sorted(row.keys() - _SHARED):
+            value = row[column].strip().casefold()
+            other = owners.setdefault((column, value), learner) if value else learner
+            if other != learner:
+                raise CourseError(
+                    f"{file}: {other} and {learner} have the same {column}, {row[column]!a}. The "
+                    "points of one would go to the other. Nothing was written."
+                )
     return found
 
 
@@ -211,6 +238,10 @@ class CsvExport(NbgraderExport, CsvExportPlugin):
         built = paths.released_chapters(paths.course_root())
         for chapter in map(str, self.assignment or sorted(known.intersection(built))):
             check_grades(gradebook, chapter, self.config)
+        persons = gradebook.students
+        _check_safe(
+            {each.id: (each.id, each.first_name, each.last_name, each.email) for each in persons}
+        )
         CsvExportPlugin.export(self, gradebook)
 
 

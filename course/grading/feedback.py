@@ -31,6 +31,7 @@ from course.notebook import exercise, matching
 from course.notebook.limited import limited
 from course.shared import extras, files
 from course.shared.errors import CourseError, TimeLimit
+from course.shared.words import duration
 
 _TEMPLATES = Path(__file__).with_name("templates")
 NOTE = "shown.txt"
@@ -163,20 +164,8 @@ def _heading(grade: Grade, *, is_due: bool) -> dict[str, Any]:
         "learner": f"{name} ({grade.learner})" if name else grade.learner,
         "handed_in": f"{moment:%d %B %Y, %H:%M} UTC".lstrip("0") if moment else "unknown",
         "is_late": seconds > 0,
-        "lateness": f"{_duration(seconds)} late" if seconds > 0 else lateness,
+        "lateness": f"{duration(seconds)} late" if seconds > 0 else lateness,
     }
-
-
-def _duration(seconds: float) -> str:
-    """A time in its two largest units.
-
-    >>> _duration(93_600)
-    '1 day 2 hours'
-    """
-    minutes = max(1, round(seconds / 60))
-    units = (("day", minutes // 1440), ("hour", minutes // 60 % 24), ("minute", minutes % 60))
-    words = [f"{count} {unit}{'s' * (count != 1)}" for unit, count in units if count]
-    return " ".join(words[:2])
 
 
 class Formulas(Preprocessor):

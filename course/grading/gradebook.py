@@ -23,11 +23,12 @@ from sqlalchemy import make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
-from course.grading import agreement
+from course.grading import agreement, intake
 from course.grading.result import Result
 from course.notebook.matching import Source
 from course.shared import paths
 from course.shared.errors import CourseError
+from course.shared.words import listed
 
 
 class ChapterEntries:
@@ -118,7 +119,8 @@ class ChapterEntries:
             )
         if missing := [ascii(result.learner) for result in results if not self.has(result)]:
             raise CourseError(
-                f"The gradebook lacks grades that were given: {', '.join(missing)}. It may be an "
+                "The gradebook lacks grades that were given: "
+                f"{listed(missing, intake.MOST_NAMED)}. It may be an "
                 "older one, or another, or the due date or the policy for late work has changed. "
                 f"course grade {self._name} enters them; a submission that has left "
                 "course/submitted/ has to be put back before. Nothing was written."
@@ -238,6 +240,20 @@ def roster(root: Path, config: Config) -> list[str]:
         return []  # opening it would make one
     with opened(root, config) as book:
         return sorted(book.db.execute(select(Student.id)).scalars())
+
+
+def class_list(root: Path, config: Config) -> set[str]:
+    """The learners of whom the gradebook knows a name or an address; all where it knows no such.
+
+    Grading enters an id alone, also that of a folder whose name is mistyped.
+    """
+    if not (known := roster(root, config)):
+        return set()
+    with opened(root, config) as book:
+        persons = [
+            each for each in book.students if each.first_name or each.last_name or each.email
+        ]
+        return {each.id for each in persons} or {*known}
 
 
 def opened(root: Path, config: Config) -> Gradebook:

@@ -10,12 +10,13 @@ from pathlib import Path
 from nbgrader.api import Gradebook, Student, SubmittedAssignment
 from traitlets.config import Config
 
-from course.grading import batch
+from course.grading import batch, intake
 from course.grading.gradebook import check_current, opened
 from course.grading.result import all_stored
 from course.notebook import matching
 from course.shared import paths
 from course.shared.errors import CourseError
+from course.shared.words import listed
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
     check_current(root, matching.source_of(root, chapter), results, config)
     if waiting := batch.not_graded(root, chapter):
         raise CourseError(
-            f"Handed in and not graded: {', '.join(map(ascii, waiting))}. They would have too few "
-            f"points, or none: course grade {chapter} grades them, or says why not. What is not to "
-            "be graded has to leave course/submitted/. Nothing was written."
+            f"Handed in and not graded: {listed([*map(ascii, waiting)], intake.MOST_NAMED)}. They "
+            f"would have too few points, or none. First course grade {chapter}, which grades them, "
+            "or says why not. What is not to be graded has to leave course/submitted/. Nothing was "
+            "written."
         )

@@ -116,6 +116,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     released_cells = source.released["cells"]
     by_id = source.by_id
     marked = {id: cell for cell in released_cells if (id := grade_id(cell)) is not None}
+    _check_chapter(handed_in, marked, source.chapter)
     placed: dict[str, Cell] = {}  # by the id of the released cell
     numbers = {id: number for number, id in enumerate(by_id, 1)}
     own: list[tuple[int, Cell]] = []  # with the number of the released cell before
@@ -148,6 +149,16 @@ def repair(content: bytes, source: Source) -> Repaired:
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
     return Repaired(cells, tuple(_together(notes)))
+
+
+def _check_chapter(cells: list[Cell], marked: Mapping[str, Cell], chapter: str) -> None:
+    """Raises Refused if a notebook has exercises of another chapter, and no cell of this one's."""
+    names = {str(grade_id(cell)) for cell in cells}
+    if not names & marked.keys():
+        known = exercise.load()
+        others = sorted(known[name].chapter for name in names & known.keys())
+        if others:
+            raise Refused(f"This is the notebook of {others[0]}; hand in that of {chapter}.")
 
 
 _PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}

@@ -13,3 +13,15 @@ def listed(names: Sequence[str], most: int) -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def duration(seconds: float) -> str:
+    """A time in its two largest units.
+
+    >>> duration(93_600)
+    '1 day 2 hours'
+    """
+    minutes = max(1, round(seconds / 60))
+    units = (("day", minutes // 1440), ("hour", minutes // 60 % 24), ("minute", minutes % 60))
+    words = [f"{count} {unit}{'s' * (count != 1)}" for unit, count in units if count]
+    return " ".join(words[:2])

@@ -141,6 +141,6 @@ def test_a_run_that_is_killed_is_finished_by_the_next(school: School, half: byte
         started.kill()
         started.wait()
     assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
-    assert school.scores() == dict.fromkeys(names, 6)
+    assert school.scores() == dict.fromkeys(names, PIXELS)
     for name in names:
         assert stored(school.root, name, CHAPTER) is not None

@@ -243,6 +243,14 @@ def test_who_passes_only_what_everybody_has_is_told_so() -> None:
     assert found.need_help[0][1].startswith("failing: A `title` (right only where all have the")
 
 
+def test_who_lost_points_to_lateness_is_told_so() -> None:
+    points = {"check-pixels": 4.0, "check-nothing": 0.0}
+    late = grades.Grade("ada", "", "", "", 1.0, 6.0, None, 93_600.0, False, True, points, {})
+    found = class_report.ClassReport(CHAPTER, [result("ada", 4.0)], grades={"ada": late})
+    why = "handed in 1 day 2 hours late, which took 3 points; not started: Nothing"
+    assert found.need_help == [(found.results[0], why)]
+
+
 def test_the_page_says_whether_it_names_learners(tmp_path: Path) -> None:
     assert "pseudonyms" in written(tmp_path, *CLASS)
     assert "This page names learners" not in written(tmp_path, *CLASS)

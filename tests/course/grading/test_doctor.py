@@ -246,7 +246,12 @@ def test_an_older_release_and_another_order_are_worth_a_look(klass: Class, tmp_p
     assert "another order" in order
 
 
-@pytest.mark.parametrize("content", [b"no JSON", b"[]", b'{"cells": 3, "nbformat": 4}'])
+OF_ANOTHER_CHAPTER = (ROOT / "notebooks/02_operations/02_operations.ipynb").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content", [b"no JSON", b"[]", b'{"cells": 3, "nbformat": 4}', OF_ANOTHER_CHAPTER]
+)
 def test_what_is_no_notebook_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     (only,) = said(tmp_path, content)
     assert only.startswith("wrong     It cannot be graded.")

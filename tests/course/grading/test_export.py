@@ -122,7 +122,9 @@ def test_a_file_of_identities_says_who_is_who(write: Write, tmp_path: Path) -> N
         ("learner,ID\nada\n", "its row is not whole"),
         ("login,ID\nada,11\n", "needs a column `learner` and some of Student, ID,"),
         ("learner,Mail\nada,11\n", "no others; it has learner, Mail"),
-        ("learner,Section\nada,=1+1\nbob,\ncem,\n", "A spreadsheet runs what begins with"),
+        ("learner;ID\nada;11\n", "it has learner;ID. A comma has to stand between them"),
+        ("learner,ID\nada,x1\nbob,12\ncem,X1 \n", "ada and cem have the same ID, 'X1 '"),
+        ("learner,Section\nada,=1+1\nbob,\ncem,\n", "A spreadsheet runs .*: '=1.1' of 'ada'."),
     ],
 )
 def test_a_file_of_identities_that_is_none_writes_nothing(
@@ -132,6 +134,17 @@ def test_a_file_of_identities_that_is_none_writes_nothing(
     file.write_text(text, encoding="utf-8")
     with pytest.raises(CourseError, match=words):
         write("canvas", identities=file)
+    assert not (graded.root / "grades.csv").exists()
+
+
+@pytest.mark.parametrize("platform", export.PLATFORMS)
+def test_a_name_that_a_spreadsheet_runs_is_not_exported(
+    write: Write, graded: School, platform: str
+) -> None:
+    with graded.gradebook() as book:
+        book.update_or_create_student("bob", last_name="=1+1")
+    with pytest.raises(CourseError, match=r"'=1\+1' of 'bob'\. .*nbgrader db student add LEARNER"):
+        write(platform)
     assert not (graded.root / "grades.csv").exists()
 
 

@@ -14,6 +14,7 @@ import pytest
 from classroom import CHAPTER, PIXELS, ROOT, WITH_WORKERS, School, grade
 
 from course.authoring.release import nbgrader_config
+from course.cli import commands
 from course.grading import batch, class_files
 from course.grading.batch import Ungraded
 from course.grading.gradebook import roster
@@ -189,18 +190,29 @@ def test_names_that_are_not_ascii_are_graded_under_the_locale_c(
     assert school.scores() == {"zoë": PIXELS}
 
 
-def test_a_notebook_that_lies_beside_the_folders_is_named(school: School, half: bytes) -> None:
-    folder = school.submit("bob", half)
-    for path in (folder.parent / "ada.ipynb", folder.parents[1] / "cem.ZIP"):
-        path.write_bytes(half)
-    (folder.parents[1] / "dan").mkdir()
-    (folder.parents[1] / "dan" / CHAPTER).write_bytes(half)
-    named = batch.left_out(school.root, CHAPTER)
-    names = ["'bob/ada.ipynb'", "'cem.ZIP'", f"'dan/{CHAPTER}'"]
-    assert [each.split()[0] for each in named] == names
-    assert all(
-        each.endswith(f"it belongs into course/submitted/LEARNER/{CHAPTER}/.") for each in named
+def test_a_notebook_in_no_chapters_folder_is_named(
+    school: School, half: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted = school.submit("bob", half).parents[1]
+    paths = (
+        "Group A/ada/01_tensors/01_tensors.ipynb",
+        "ada/01-tensors/01_tensors.ipynb",
+        "ada/01_tensor/01_tensors.ipynb.txt",
+        "ada/01_tensors (1)/01_tensors.ipynb",
+        "ada/Submission/01_tensors/01_tensors.ipynb",
+        "bob/ada.ipynb",
+        "cem.ZIP",
+        f"dan/{CHAPTER}",
     )
-    shutil.rmtree(folder)
-    with pytest.raises(CourseError, match=r"There is no submission of .*\n'bob/ada\.ipynb' is not"):
+    for path in paths:
+        (submitted / path).parent.mkdir(parents=True, exist_ok=True)
+        (submitted / path).write_bytes(half)
+    place = "is not graded: it belongs into a chapter's folder: course/submitted/LEARNER/CHAPTER/."
+    named = [f"'{path}' {place}" for path in paths]
+    assert batch.left_out(school.root, CHAPTER) == named
+    assert batch.not_graded(school.root, CHAPTER) == [*paths, "bob"]
+    assert commands.app(["doctor", "--submitted"], standalone_mode=False) == 1
+    assert capsys.readouterr().out.splitlines()[-len(named) :] == named
+    shutil.rmtree(submitted / "bob" / CHAPTER)
+    with pytest.raises(CourseError, match=r"There is no submission of .*\n'Group A/ada/01_tensors"):
         grade(school)
