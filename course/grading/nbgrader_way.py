@@ -173,8 +173,8 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         where = root / self.coursedir.feedback_directory
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
         learners = {page.parents[1].name for page in pages}
-        results = [each for each in all_stored(root, chapter) if each.learner in learners]
         try:
+            results = [each for each in all_stored(root, chapter) if each.learner in learners]
             check_current(root, matching.source_of(root, chapter), results, self.config)
         except CourseError as problem:
             self.fail(str(problem))
