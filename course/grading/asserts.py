@@ -174,8 +174,7 @@ def _why(error: BaseException) -> str:
     """What failed, without the line of a check that may be hidden."""
     (first, _), where = words_of(error)
     if is_from_there(error):
-        place = f" ({where})" if where else ""
-        return f"Your code raised {type(error).__name__}: {first}{place}"
+        return f"Your code raised {type(error).__name__}: {first}{where and f' ({where})'}"
     if isinstance(error, AssertionError):
         return first or "One of the instructor's checks failed."
     frames = [

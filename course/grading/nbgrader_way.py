@@ -120,6 +120,9 @@ class Collect(ExchangeCollect):
 
     def _is_own(self, record: dict[str, Any]) -> bool:
         learner = record["username"]
+        if not learner:
+            self.log.error("%r is not collected: it names no learner.", record["filename"])
+            return False
         found = intake.owners_of(Path(self.inbound_path, record["filename"]))
         owners = self._owners(learner)
         others = sorted(found - (found if owners is None else owners))

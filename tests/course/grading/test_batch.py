@@ -138,7 +138,7 @@ def test_without_a_sandbox_nothing_is_graded(
 def test_unsafe_is_said_in_the_result_and_in_the_notebook(school: School, half: bytes) -> None:
     school.submit("bob", half)
     result = grade(school, unsafe=True)["bob"]
-    assert (result.profile, result.score) == ("unsafe", 6)
+    assert (result.profile, result.score) == ("unsafe", PIXELS)
     folder = school.root / "course" / "autograded" / "bob" / CHAPTER
     assert "without a sandbox" in (folder / f"{CHAPTER}.ipynb").read_text(encoding="utf-8")
 

@@ -30,7 +30,7 @@ def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
     in_the_way = school.root / "course" / "graded"
     in_the_way.mkdir()
     (in_the_way / "bob").write_text("a file")
-    with pytest.raises(CourseError, match=r"of bob was not written .* Nothing is lost"):
+    with pytest.raises(CourseError, match=r"bob\. A result was not written .* Nothing is lost"):
         grade(school)
     (in_the_way / "bob").unlink()
     with sqlite3.connect(school.root / "course" / "gradebook.db") as other:
@@ -141,6 +141,6 @@ def test_a_run_that_is_killed_is_finished_by_the_next(school: School, half: byte
         started.kill()
         started.wait()
     assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
-    assert school.scores() == dict.fromkeys(names, 6)
+    assert school.scores() == dict.fromkeys(names, PIXELS)
     for name in names:
         assert stored(school.root, name, CHAPTER) is not None
