@@ -41,6 +41,10 @@ def main() -> None:
             raise
         print(f"course: {_not_installed(missing)}", file=sys.stderr)
         sys.exit(1)
+    except MemoryError:
+        what = "This machine, or a limit of it (ulimit -v), gives this command too little memory."
+        print(f"course: {what} Mend that, and use the same command again.", file=sys.stderr)
+        sys.exit(1)
     except OSError as problem:
         if problem.errno not in _NOT_WRITABLE:
             raise

@@ -66,6 +66,14 @@ def from_own_folder(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     return file.read_bytes(), notes
 
 
+def from_submission(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
+    """The notebook of a submission, as it is graded."""
+    from course.grading.intake import read
+
+    submission = read(folder, "", chapter)
+    return submission.content, submission.repaired
+
+
 def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[Finding]:
     """What there is to say about the notebook in a folder, the worst first."""
     try:

@@ -133,7 +133,7 @@ def doctor(
     """Say what is wrong with your notebook before you hand it in; nothing is changed."""
     from course.cli import copies
     from course.cli.doctor import examine as examine_notebook
-    from course.cli.doctor import from_own_folder, source_for
+    from course.cli.doctor import from_own_folder, from_submission, source_for
     from course.shared import paths
 
     root = paths.course_root()
@@ -150,11 +150,11 @@ def doctor(
         chapters = [paths.chapter_named(chapter, chapters)]
     elif not (learner or submitted):
         copies.any_folder(root)  # says what to do where there is none
-    is_wrong, read = False, from_own_folder
+    read = from_submission if learner or submitted else from_own_folder
+    is_wrong = False
     for name in chapters:
         if learner or submitted:
             from course.grading.batch import submissions
-            from course.grading.intake import handed_in as read
 
             folders = submissions(root, name, learner or ())
         else:

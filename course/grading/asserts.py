@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.grading.remote import Caller, TimeLimitThere, words_of
+from course.grading.remote import Caller, TimeLimitThere, is_from_there, words_of
 from course.grading.session import Died, MachineFault
 from course.notebook import matching
 from course.notebook.limited import limited
@@ -91,7 +91,7 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
     except (KeyboardInterrupt, MachineFault):
         raise
     except BaseException as error:
-        if isinstance(error, OSError) and not words_of(error)[1]:  # not raised by the answer
+        if isinstance(error, OSError) and not is_from_there(error):
             raise MachineFault(f"While the check of {name} ran: {error}") from error
         return _report(name, points, 0.0, _why(error))
     earned = _earned(tree.body[-1] if tree.body else None, last[0], points)
@@ -173,8 +173,8 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
 def _why(error: BaseException) -> str:
     """What failed, without the line of a check that may be hidden."""
     (first, _), where = words_of(error)
-    if where:
-        return f"Your code raised {type(error).__name__}: {first} ({where})"
+    if is_from_there(error):
+        return f"Your code raised {type(error).__name__}: {first}{where and f' ({where})'}"
     if isinstance(error, AssertionError):
         return first or "One of the instructor's checks failed."
     frames = [

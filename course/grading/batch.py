@@ -7,6 +7,7 @@ rest.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -111,9 +112,8 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     if folder.is_symlink():
         return "it is a link"
     if others := _foreign_owners(folder, chapter):
-        return (
-            f"it belongs to {', '.join(map(intake.account, others))}, and everybody may write there"
-        )
+        names = ", ".join(map(intake.account, others))
+        return f"it belongs to {names}, and others may write there (chmod -R go-w)"
     try:
         folder.name.encode()
     except UnicodeEncodeError:
@@ -126,13 +126,18 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
 
 
 def _foreign_owners(folder: Path, chapter: str) -> list[int]:
-    """Users who put a submission here for somebody else, where everybody may write."""
+    """Users who may have put a submission here for somebody else, where others may write.
+
+    A group that may write is one of graders if the bit setgid says that new files are the group's
+    too, as with nbgrader's option `groupshared`. Otherwise the umask opened the folder.
+    """
     above = (folder.stat(), folder.parent.stat())
     modes = [status.st_mode for status in above]
     # one that the grader may not read is named later
     with contextlib.suppress(PermissionError):
         modes.append((folder / chapter).stat().st_mode)
-    if not any(mode & stat.S_IWOTH for mode in modes):
+    by_umask = any(mode & (stat.S_IWGRP | stat.S_ISGID) == stat.S_IWGRP for mode in modes)
+    if not by_umask and not any(mode & stat.S_IWOTH for mode in modes):
         return []
     found = intake.owners_of(folder / chapter) | {above[0].st_uid}
     known = {os.getuid(), 0, above[1].st_uid}
@@ -204,8 +209,8 @@ class Ungraded(CourseError):
         others = f" {n_not_tried} others were not tried." if n_not_tried else ""
         super().__init__(
             f"Ungraded because of this machine, not of the learners: {names}.{others} "
-            f"{'. '.join(reasons)}. They got no points and lost none. `course doctor --server` "
-            "says what this machine lacks; then run the same command again."
+            f"{'. '.join(reasons)}. They got no points and lost none. Mend that, and run the same "
+            "command again; `course doctor --server` says whether a sandbox works."
         )
 
 
@@ -306,7 +311,7 @@ class ResultSink:
     def __call__(self, result: Result) -> bool:
         """Write one result; whether that is done."""
         try:
-            with _as_course_error(f"The result of {result.learner} was not written"):
+            with _as_course_error("A result was not written"):
                 is_graded = result.status != "ungraded"
                 if is_graded and (self.force or not self.writer.is_applied(result)):
                     self.writer.apply(result)
@@ -323,16 +328,18 @@ class ResultSink:
 
 @contextlib.contextmanager
 def _as_course_error(what: str) -> Iterator[None]:
-    """Turn an error of the disk or of the gradebook into a sentence that says what to do."""
+    """Turn an error of the disk or of the gradebook into a sentence.
+
+    That of a full disk names no file, so that it is the same for all.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
     except (OSError, SQLAlchemyError) as problem:
-        why = str(getattr(problem, "orig", None) or problem)
-        raise CourseError(
-            f"{what} ({why}). Nothing is lost: mend that, and run the same command again."
-        ) from problem
+        is_full = getattr(problem, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        why = getattr(problem, "strerror" if is_full else "orig", None) or problem
+        raise CourseError(f"{what} ({why}). Nothing is lost.") from problem
 
 
 def is_of(result: Result, submission: Submission, source: Source) -> bool:

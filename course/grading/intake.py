@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from course.grading.session import remove
 from course.notebook.matching import AGAIN, MOST_BYTES, Refused, too_large
 
 MOST_FILES = 1000
@@ -56,12 +57,6 @@ def read(folder: Path, learner: str, chapter: str) -> Submission:
         content = _notebook(opened, [name for name in names if name not in links], chapter, notes)
         timestamp = _timestamp(opened, notes)
         return Submission(learner, chapter, content, timestamp, tuple(notes))
-
-
-def handed_in(folder: Path, chapter: str) -> tuple[bytes, tuple[str, ...]]:
-    """The notebook of a submission and what was repaired, for the doctor."""
-    submission = read(folder, "", chapter)
-    return submission.content, submission.repaired
 
 
 def collect(
@@ -205,8 +200,12 @@ def _content(folder: Folder, name: str, owners: Set[int] | None = None) -> bytes
     with os.fdopen(opened, "rb") as file:
         _check_owner(found, owners)
         if found.st_size > MOST_BYTES:
-            raise Refused(too_large(found.st_size))
+            is_archive = name.lower().endswith(".zip")
+            raise Refused(_LARGE_ARCHIVE if is_archive else too_large(found.st_size))
         return file.read(MOST_BYTES + 1)[:MOST_BYTES]
+
+
+_LARGE_ARCHIVE = "The archive is too large. Hand in the notebook alone, not packed."
 
 
 def _from_archive(content: bytes, expected: str) -> bytes:
@@ -269,8 +268,9 @@ def _moment(content: bytes) -> str | None:
 
 def set_aside_timestamp(folder: Path) -> None:
     """Rename a timestamp.txt that names no moment: nbgrader stops at one, for the whole class."""
-    with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
-        if _timestamp(opened, []) is None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), _opened(str(folder)) as opened:
+        if _timestamp(opened, []) is None and os.path.lexists(folder / TIMESTAMP):
+            remove(folder / _UNREADABLE)  # no file can be renamed to the name of a folder
             (folder / TIMESTAMP).rename(folder / _UNREADABLE)
 
 

@@ -120,6 +120,9 @@ class Collect(ExchangeCollect):
 
     def _is_own(self, record: dict[str, Any]) -> bool:
         learner = record["username"]
+        if not learner:
+            self.log.error("%r is not collected: it names no learner.", record["filename"])
+            return False
         found = intake.owners_of(Path(self.inbound_path, record["filename"]))
         owners = self._owners(learner)
         others = sorted(found - (found if owners is None else owners))
@@ -173,8 +176,8 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         where = root / self.coursedir.feedback_directory
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
         learners = {page.parents[1].name for page in pages}
-        results = [each for each in all_stored(root, chapter) if each.learner in learners]
         try:
+            results = [each for each in all_stored(root, chapter) if each.learner in learners]
             check_current(root, matching.source_of(root, chapter), results, self.config)
         except CourseError as problem:
             self.fail(str(problem))

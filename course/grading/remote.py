@@ -69,7 +69,7 @@ class Caller:
         try:
             return True, self.call(function, wanted)
         except BaseException as error:
-            if isinstance(error, TimeLimitThere) or hasattr(error, "_words"):
+            if isinstance(error, TimeLimitThere) or is_from_there(error):
                 return False, None
             raise
 
@@ -308,10 +308,10 @@ def run_case(
     except (Died, WireError, MachineFault, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if isinstance(error, OSError) and not hasattr(error, "_words"):
+        if isinstance(error, OSError) and not is_from_there(error):
             raise  # an error of this process, not of the answer
         outcome.ended, outcome.error = "raised", error
-        # an error without `_words` was raised by the definition, which used what came back
+        # any other error of this side was raised by the definition, which used what came back
         outcome.message, outcome.where = words_of(error)
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
@@ -386,6 +386,11 @@ def _rebuilt(coded: Message) -> BaseException:
     error: BaseException = kind.__new__(kind, text)
     error.__dict__["_words"] = compare.first_and_rest(text), _sound_text(coded, "where")
     return error
+
+
+def is_from_there(error: BaseException) -> bool:
+    """Whether the learner's process raised this, even where it named no line of the answer."""
+    return hasattr(error, "_words")
 
 
 def words_of(error: BaseException) -> tuple[tuple[str, str], str]:

@@ -1,7 +1,8 @@
 """What grading one submission came to, as plain data and as JSON.
 
     {
-      "format": 2,
+      "format": 3,
+      "checksum": "5a0e...",       SHA-256 of all else, so that no damaged or edited result counts
       "learner": "ada", "chapter": "01_tensors",
       "status": "graded",          or "refused" (nothing to grade), or
                                    "ungraded" (the machine is to blame; such a result is not kept)
@@ -41,8 +42,9 @@ from pathlib import Path
 from typing import Any
 
 from course.notebook.report import Report, Row
+from course.shared.errors import CourseError
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -102,19 +104,21 @@ class Result:
     def to_json(self) -> str:
         """The result as text, the same for the same submission."""
         values = {name: value for name, value in vars(self).items() if name not in _APART}
-        values["format"] = FORMAT
-        return json.dumps(values, ensure_ascii=False, sort_keys=True, default=vars)
+        checksum = hashlib.sha256(_dumped(values).encode()).hexdigest()
+        return _dumped({**values, "checksum": checksum, "format": FORMAT})
 
     @classmethod
     def from_json(cls, text: str) -> Result:
         """The result that `to_json` wrote.
 
-        Raises ValueError for a text that is none, or one of another format.
+        Raises ValueError for a text that is none, one of another format or a changed one.
         """
         try:
             values = json.loads(text)
             if values.pop("format", None) != FORMAT:
                 raise ValueError(f"This is no grading result of format {FORMAT}.")
+            if values.pop("checksum", None) != hashlib.sha256(_dumped(values).encode()).hexdigest():
+                raise ValueError("This grading result was changed after it was written.")
             for name, kind in (("exercises", _graded), ("repaired", str), ("troubles", str)):
                 values[name] = tuple(map(kind, values[name]))
             return cls(**values)
@@ -123,6 +127,10 @@ class Result:
 
 
 _APART = ("timings", "page")
+
+
+def _dumped(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, sort_keys=True, default=vars)
 
 
 def _graded(values: dict[str, Any]) -> Graded:
@@ -143,15 +151,27 @@ def autograded_file(root: Path, learner: str, chapter: str) -> Path:
 
 
 def stored(root: Path, learner: str, chapter: str) -> Result | None:
-    """The result of the last run; None if it is not there, damaged or of an older format."""
+    """The result of the last run; None if it is not there or cannot be read."""
     try:
-        return Result.from_json(result_file(root, learner, chapter).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return _read(result_file(root, learner, chapter))
+    except CourseError:
         return None
 
 
 def all_stored(root: Path, chapter: str) -> list[Result]:
-    """The results of a chapter, by learner."""
-    folders = sorted((root / "course" / "graded").glob("*/"))
-    found = (stored(root, folder.name, chapter) for folder in folders)
-    return [result for result in found if result is not None]
+    """The results of a chapter, by learner. Raises CourseError if one cannot be read."""
+    return [_read(file) for file in sorted((root / "course" / "graded").glob(f"*/{chapter}.json"))]
+
+
+def _read(file: Path) -> Result:
+    """Raises CourseError if it is missing, damaged, of an older format or of another learner."""
+    try:
+        result = Result.from_json(file.read_text(encoding="utf-8"))
+        if (result.learner, result.chapter) != (file.parent.name, file.stem):
+            raise ValueError(f"It is the result of {result.learner!a} in {result.chapter!a}.")
+    except (OSError, ValueError) as problem:
+        raise CourseError(
+            f"{file} cannot be read ({str(problem).rstrip('.')}). course grade {file.stem} writes "
+            "it anew if that submission is still there; otherwise remove it."
+        ) from None
+    return result

@@ -104,18 +104,33 @@ def test_a_bundles_help_lists_the_verbs_that_a_bundle_has(environment: Mapping[s
     assert commands.TEACH not in listed
 
 
-@pytest.mark.parametrize("where", ["course.cli.commands.app", "course.shared.paths.course_root"])
-def test_a_folder_that_cannot_be_used_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
+CLOSED = PermissionError(errno.EACCES, "Permission denied", "/home/ada/.local")
+
+
+@pytest.mark.parametrize(
+    ("where", "problem", "sentence"),
+    [
+        ("course.cli.commands.app", CLOSED, "/home/ada/.local cannot be read or written by you"),
+        ("course.shared.paths.course_root", CLOSED, "/home/ada/.local cannot be read or written"),
+        ("course.cli.commands.app", MemoryError(), "This machine, or a limit of it (ulimit -v)"),
+    ],
+)
+def test_what_the_machine_refuses_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    where: str,
+    problem: Exception,
+    sentence: str,
 ) -> None:
     def fails(*_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", "/home/ada/.local")
+        raise problem
 
     monkeypatch.setattr(where, fails)
     with pytest.raises(SystemExit, match="1"):
         commands.main()
-    sentence = "course: /home/ada/.local cannot be read or written by you (Permission denied). Mend"
-    assert capsys.readouterr().err.startswith(sentence)
+    said = capsys.readouterr().err
+    assert said.startswith(f"course: {sentence}")
+    assert said.endswith("Mend that, and use the same command again.\n")
 
 
 def test_help_starts_no_heavy_module(environment: Mapping[str, str]) -> None:

@@ -47,6 +47,9 @@ ASSERTS = [
     ("said = '__import__(\"os\")._exit(7)'", "eval(said)", 0.0),
     ("path = '/etc/hostname'", "open(path).read()", 0.0),
     ("f = lambda: 'true'", "import os\nos.system(f())", 0.0),
+    # such errors name no line of the answer, and are no fault of this machine nonetheless
+    ("import os\ndouble = os.listdir", "assert double('/none') == 6", 0.0),
+    ("exec(\"def double(x): raise OSError('boo')\")", "assert double(3) == 6", 0.0),
 ]
 
 

@@ -30,7 +30,7 @@ def test_what_cannot_be_written_is_said_and_done_by_the_next_run(
     in_the_way = school.root / "course" / "graded"
     in_the_way.mkdir()
     (in_the_way / "bob").write_text("a file")
-    with pytest.raises(CourseError, match=r"of bob was not written .* Nothing is lost"):
+    with pytest.raises(CourseError, match=r"bob\. A result was not written .* Nothing is lost"):
         grade(school)
     (in_the_way / "bob").unlink()
     with sqlite3.connect(school.root / "course" / "gradebook.db") as other:

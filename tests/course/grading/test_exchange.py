@@ -147,16 +147,28 @@ def test_a_folder_with_a_wrong_moment_stops_nobody(exchange: Exchange, moment: s
     assert exchange.collected() == {"ada": b"ada's", "eve": b"eve's"}
 
 
+def test_a_folder_that_names_nobody_is_named(
+    exchange: Exchange, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = exchange.hand_in("", b"whose?")
+    exchange.hand_in("ada", b"ada's")
+    exchange.collect()
+    assert exchange.collected() == {"ada": b"ada's"}
+    assert f"{folder.name!r} is not collected: it names no learner." in caplog.text
+
+
 @needs_root
-@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize(
+    ("mode", "is_open"), [(0o777, True), (0o775, True), (0o2775, False), (0o755, False)]
+)
 def test_what_somebody_else_put_beside_the_collected_ones_is_left_out(
-    school: School, half: bytes, is_open: bool
+    school: School, half: bytes, mode: int, is_open: bool
 ) -> None:
     folder = school.submit(ADA, half)
     give(folder, EVE)
-    (school.root / "course" / "submitted").chmod(0o777 if is_open else 0o755)
+    (school.root / "course" / "submitted").chmod(mode)
     sentences = batch.left_out(school.root, CHAPTER)
-    why = f"it belongs to {EVE}, and everybody may write there"
+    why = f"it belongs to {EVE}, and others may write there (chmod -R go-w)"
     assert sentences == ([f"'{ADA}' is not graded: {why}."] if is_open else [])
     folder.chmod(0o777)  # into which everybody may write, whatever lies above
     assert batch.left_out(school.root, CHAPTER) == [f"'{ADA}' is not graded: {why}."]

@@ -274,6 +274,12 @@ def put_bomb(folder: Path) -> None:
     (folder / "x.zip").write_bytes(archived(b"0" * (matching.MOST_BYTES * 2)))
 
 
+def put_large_archive(folder: Path) -> None:
+    (folder / FILE).unlink()
+    with (folder / "x.zip").open("wb") as file:
+        file.truncate(35_000_000)
+
+
 def put_damaged(folder: Path) -> None:
     written = archived((folder / FILE).read_bytes())
     (folder / FILE).unlink()
@@ -317,6 +323,7 @@ def put_folder(folder: Path) -> None:
     ("change", "words"),
     [
         (put_bomb, "MB are read"),
+        (put_large_archive, "The archive is too large"),
         (put_damaged, "cannot be read"),
         (put_cut, "cannot be read"),
         (put_two, "2 notebooks"),

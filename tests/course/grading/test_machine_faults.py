@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import resource
@@ -331,6 +332,25 @@ def test_after_three_in_a_row_no_others_are_tried(
     with pytest.raises(Ungraded, match=r"2 others were not tried\. The disk is full\."):
         batch.grade(school.root, CHAPTER, workers=1, unsafe=True)
     assert school.scores() == {}
+
+
+def test_a_full_disk_of_the_course_is_said_once() -> None:
+    class Full:
+        """A writer that finds no room for any learner's files."""
+
+        def is_applied(self, result: Result) -> bool:
+            return False
+
+        def apply(self, result: Result) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", f"graded/{result.learner}")
+
+    writer: Any = Full()
+    sink = batch.ResultSink(writer, lambda *_: None, 2, force=False)
+    for name in ("ada", "bob"):
+        assert not sink(Result(name, CHAPTER))
+    said = str(Ungraded([], sink.faults, 0))
+    assert said.count("A result was not written (No space left on device)") == 1
+    assert "ada, bob" in said
 
 
 def _broken_for(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:

@@ -17,7 +17,7 @@ RESULT = Result(
     submission="ab",
     exercises=(Graded("check-sample", REPORT),),
     repaired=("The cell was moved.",),
-    cells=[{"id": "a", "source": "1"}],
+    cells=[{"id": "a", "cell_type": "code", "source": "1"}],
     timings={"cells": 0.25},
 )
 
@@ -31,8 +31,27 @@ def test_the_json_does_not_hold_what_differs_from_run_to_run():
     assert slower.to_json() == RESULT.to_json()
 
 
+def changed(old, new):
+    """A result with valid JSON, of which something was changed."""
+    text = RESULT.to_json()
+    assert old in text
+    return text.replace(old, new)
+
+
 @pytest.mark.parametrize(
-    "text", ["[]", "{}", '{"format": 1}', '{"format": 2, "exercises": []}', "{"]
+    "text",
+    [
+        "[]",
+        "{}",
+        '{"format": 1}',
+        '{"format": 3, "exercises": []}',
+        "{",
+        changed('"learner": "ada"', '"learner": 5'),
+        changed('"earned": 1.5', '"earned": "six"'),
+        changed('"timestamp": null', '"timestamp": "now"'),
+        changed('"cells": [', '"cells": [{}, '),
+        RESULT.to_json().partition('"cells": ')[0] + '"cells": null, "chapter": "01_tensors"}',
+    ],
 )
 def test_another_text_is_refused(text):
     with pytest.raises(ValueError, match=r"."):

@@ -17,6 +17,7 @@ from course.authoring.release import nbgrader_config
 from course.cli import commands
 from course.grading import batch, class_files
 from course.grading.batch import Ungraded
+from course.grading.export import export
 from course.grading.gradebook import roster
 from course.grading.result import result_file
 from course.shared.errors import CourseError
@@ -100,20 +101,29 @@ def test_a_damaged_autograded_notebook_is_written_again(school: School, half: by
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("change", [emptied, noise])
-def test_a_result_that_is_damaged_is_written_again(
+def of_ada(file: Path) -> None:
+    file.write_bytes(result_file(file.parents[3], "ada", CHAPTER).read_bytes())
+
+
+@pytest.mark.parametrize("change", [emptied, noise, of_ada])
+def test_a_result_that_is_damaged_or_anothers_is_named_and_written_again(
     school: School, half: bytes, change: Callable[[Path], None]
 ) -> None:
-    school.submit("bob", half)
+    for name in ("ada", "bob"):
+        school.submit(name, half)
     grade(school)
     file = result_file(school.root, "bob", CHAPTER)
     before = file.read_bytes()
     change(file)
-    with pytest.raises(CourseError, match="Nothing of 01_tensors is graded yet"):
+    named = r"bob/01_tensors\.json cannot be read .* course grade 01_tensors writes it anew"
+    with pytest.raises(CourseError, match=named):
         class_files.write(school.root, CHAPTER, config=nbgrader_config())
+    with pytest.raises(CourseError, match=named):
+        export(school.root, CHAPTER, "csv", school.root / "x.csv", config=nbgrader_config(own=True))
+    assert batch.not_graded(school.root, CHAPTER) == ["bob"]
     grade(school)
     assert file.read_bytes() == before
-    assert school.scores() == {"bob": PIXELS}
+    assert school.scores() == {"ada": PIXELS, "bob": PIXELS}
 
 
 def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
@@ -123,7 +133,7 @@ def test_a_folder_in_place_of_a_result_costs_nobody_else_a_grade(
         school.submit(name, half)
     file = result_file(school.root, "bob", CHAPTER)
     folder(file)
-    with pytest.raises(Ungraded, match=rf"learners: bob\..* of bob was not written .*{file.name}"):
+    with pytest.raises(Ungraded, match=rf"bob\..* A result was not written .*{file.name}"):
         grade(school)
     assert school.scores() == {"ada": PIXELS, "cem": PIXELS}
     shutil.rmtree(file)
@@ -155,6 +165,8 @@ def test_no_moment_costs_a_grade(school: School, half: bytes, moment: bytes) -> 
 
     folder = school.submit("bob", half)
     (folder / "timestamp.txt").write_bytes(moment)
+    if moment == b"now":  # nor does what lies where it is put aside
+        (folder / "timestamp.unreadable" / "x").mkdir(parents=True)
     grade(school)
     assert school.scores() == {"bob": PIXELS}
     config = nbgrader_config(own=True)
