@@ -555,11 +555,7 @@ def written_over(value):
 
 @pytest.mark.parametrize(
     "exercise",
-    [
-        each
-        for each in EXERCISES.values()
-        if each.kind != "predict" and not each.changes_arguments
-    ],
+    [each for each in EXERCISES.values() if each.kind != "predict" and not each.changes_arguments],
     ids=lambda exercise: exercise.id,
 )
 def test_a_change_of_an_argument_counts_only_where_the_statement_says_so(exercise):
