@@ -31,42 +31,32 @@ _FAMILIES = {
     "tk.cuda.record() and viz.timeline": "profiler",
     "tk.tensor(data, dtype=...)": "BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
     "HalfTensor IntTensor LongTensor ShortTensor scalar_tensor new",
-    "tk.set_default_dtype": "set_default_tensor_type",
     "(x != 0).sum()": "count_nonzero",
-    "tk.bmm and +": "baddbmm",
     "tk.linalg.inv": "inverse",
     "tk.as_tensor": "asarray",
     "tk.from_numpy(array) and x.cpu().numpy()": "from_dlpack to_dlpack __dlpack__ "
     "__cuda_array_interface__",
     "numpy.finfo and numpy.iinfo of x.numpy().dtype": "finfo iinfo",
-    "tk.arange": "range",
     "tk.zeros(size, dtype=x.dtype, device=x.device) and its like": "new_empty new_zeros new_ones "
     "new_full new_tensor",
     "x.expand(size)": "broadcast_tensors",
-    "tk.rand(size) < p": "bernoulli",
+    "(tk.rand_like(x) < x).to(x.dtype)": "bernoulli",
     "mean + std * tk.randn(size)": "normal",
     "tk.randint(low, high, x.shape)": "random_ randint_like",
-    "-tk.rand(size).log()": "exponential_",
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
     "tk.neg": "negative",
-    "y - x": "rsub",
-    "x.as_strided": "unfold",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.atan": "arctan",
     "x.mT": "H mH adjoint",
-    "x.double() ** y": "float_power",
     "x.untyped_storage()": "storage",
     "x.reshape, or a new tensor": "resize_ resize_as_ set_",
-    "x.device.type": "is_xpu is_mps is_meta is_quantized is_cpu get_device",
     "x.dtype, and x.to(dtype)": "type type_as is_complex is_signed",
-    "bool(x)": "is_nonzero",
     "x.reshape(y.shape), x.expand(y.shape)": "reshape_as expand_as",
-    "x.numel() and x.dim()": "nelement ndimension",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
     # left out on purpose: other operations do the same
     "x.reshape": "unflatten",
-    "tk.exp(x.double()) - 1": "expm1",
+    "tk.from_numpy(numpy.expm1(x.numpy()))": "expm1",
     "tk.log(x) / math.log(2)": "log2",
     "tk.log(x) / math.log(10)": "log10",
     "1 / tk.sqrt(x)": "rsqrt",
@@ -75,41 +65,38 @@ _FAMILIES = {
     "tk.pi / 2 - tk.atan(x / (1 - x * x).sqrt())": "acos arccos",
     "(tk.exp(x) - tk.exp(-x)) / 2": "sinh",
     "(tk.exp(x) + tk.exp(-x)) / 2": "cosh",
-    "x.repeat": "tile",
+    "x.repeat, with a number for each dimension,": "tile",
     "tk.cat of two slices": "roll",
     "x.diagonal().sum()": "trace",
+    "numpy.linalg on x.numpy()": "det slogdet svd qr cholesky pinverse matrix_power",
     "x.diagonal(), or tk.eye(n) * x": "diag",
     "x[index] = values, or index_add and scatter_add": "index_put_",
     "tk.cat or tk.stack": "hstack vstack dstack column_stack row_stack",
     "x.split(sizes, dim)": "tensor_split hsplit vsplit",
     "x.flip(0) or x.flip(1)": "flipud fliplr",
     "a[:, None] and b, which broadcast": "meshgrid cartesian_prod",
-    "x[1:] - x[:-1]": "diff",
-    "(x * y).sum(-1)": "inner vdot",
+    "x[..., 1:] - x[..., :-1]": "diff",
+    "x @ y.t()": "inner vdot",
     "tk.einsum": "tensordot kron ger addmv addr addbmm",
     "(x - y).norm()": "dist",
     "(x[:, None] - y).norm(dim=-1)": "cdist",
     "x + weight * (y - x)": "lerp",
     "tk.from_numpy(numpy.arctan2(y.numpy(), x.numpy()))": "atan2 arctan2",
-    "1 - tk.erf(x)": "erfc",
-    "x - y * (x / y).trunc()": "fmod",
-    "tk.where(x.isnan(), 0.0, x)": "nan_to_num",
+    "1 - tk.erf(x.double()), which is 0 beyond 6,": "erfc",
+    "(x.abs() % abs(y)) * x.sign()": "fmod",
+    "tk.where(x.isnan(), 0.0, x), and clamp for infinities,": "nan_to_num",
     "x[~x.isnan()] and its mean, sum": "nanmean nansum nanmedian",
     "x.sort().values, by position": "median msort kthvalue quantile",
-    "tk.unique(x, return_counts=True)": "mode histc unique_consecutive",
     "(x[:, None] == y).any(1)": "isin",
     "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_",
     "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
-    "operations on whole tensors": "apply_ map_",
     "x.grad after backward(), or x.register_hook": "register_post_accumulate_grad_hook",
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
-    "hvp (the Hessian is symmetric)": "vhp",
     "tk.autograd.grad(y, x, v)": "vjp",
-    "gradcheck of a function that calls tk.autograd.grad with create_graph=True": "gradgradcheck",
-    "jacobian(func, x) @ v": "jvp",
+    "(jacobian(func, x) * v).flatten(y.dim()).sum(-1) with y = func(x)": "jvp",
     "a new tensor as the result, x.clone(),": "mark_dirty",
     "y.detach() after y = F.apply(x)": "mark_non_differentiable",
     "nothing: the gradient of a Function's one result is never None": "set_materialize_grads",
@@ -136,17 +123,18 @@ _PARTS = {
     "named_buffers",
     "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_",
     "tk.nn.init.normal_(w, 0, (2 / sum(w.shape)) ** 0.5)": "xavier_normal_ xavier_uniform_",
-    "memory_allocated and memory_reserved": "memory_stats memory_summary "
-    "memory_snapshot max_memory_reserved",
-    "tk.get_rng_state: numbers are drawn on the CPU": "get_rng_state_all set_rng_state_all",
+    "memory_allocated and memory_reserved": "memory_stats memory_summary max_memory_reserved",
+    "tk.get_rng_state and so on": "get_rng_state set_rng_state get_rng_state_all set_rng_state_all",
+    "get_device_properties(), with major and minor,": "get_device_capability",
+    "tk.nn.Sequential(*parts)": "extend insert pop",
+    "an optimizer for each group of parameters": "add_param_group",
     "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",
     "tk.manual_seed": "seed seed_all",
     "x.norm()": "norm vector_norm",
-    "numpy.linalg on x.numpy()": "svd qr eig eigh eigvals eigvalsh cholesky lstsq slogdet pinv "
-    "det matrix_rank matrix_power",
-    "x / x.norm(dim=1, keepdim=True)": "normalize",
+    "numpy.linalg on x.numpy()": "eig eigh eigvals eigvalsh lstsq pinv matrix_rank",
+    "x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)": "normalize",
     "(x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))": "cosine_similarity CosineSimilarity",
     "tk.cat with tk.zeros": "pad ZeroPad2d ConstantPad1d",
     "x.clamp(0, 6)": "relu6 ReLU6",
@@ -166,30 +154,36 @@ _OPTIONS = {
     "loss.backward() before optimizer.step()": "closure",
     "(-loss).backward()": "maximize",
     'reduction="none", and a mean of your own with the weights': "weight pos_weight",
-    'reduction="none", "mean" or "sum"': "size_average",
+    'scatter_add, or of a loss reduction="none", "mean" or "sum"': "size_average reduce",
+    '[p for name, p in model.named_parameters() if "." not in name]': "recurse",
+    "a loop over named_parameters(), or state_dict(), which has all names of shared ones": (
+        "keep_vars prefix remove_duplicate"
+    ),
+    "layer(i) * (i != padding_idx)[..., None], which is 0 there and has no gradient": "padding_idx",
+    "layer.requires_grad_(False): the scale stays 1, the shift 0": "bias elementwise_affine",
+    "without it, which computes something else": "amsgrad dampening decoupled_weight_decay "
+    "include_self max_norm nesterov norm_type scale_grad_by_freq",
+    "a call for each of the gradients": "is_grads_batched",
     "x[y != ignore_index], y[y != ignore_index]": "ignore_index",
     "(1 - s) * cross_entropy(x, y) - s * x.log_softmax(-1).mean()": "label_smoothing",
     "layer.to(dtype), x.to(dtype)": "dtype out_dtype",
     "x = f(x)": "inplace",
-    "x // y, or (x / y).trunc()": "rounding_mode",
+    'x // y for "floor", (x / y).trunc() for "trunc" of floating-point numbers': "rounding_mode",
     "(x * 10**n).round() / 10**n": "decimals",
     "tk.zeros(n).index_add(0, x, weights)": "weights",
     "tk.manual_seed(0)": "generator",
     "a data set whose items are such tensors": "collate_fn",
     "tk.utils.data.Subset(data, indices), shuffle=False": "sampler batch_sampler",
-    "leave it out": "_freeze _stacklevel _weight amsgrad assign bias blocking capturable "
-    "check_backward_ad check_batched_forward_grad check_batched_grad check_forward_ad "
-    "check_grad_dtypes check_undefined_grad dampening decoupled_weight_decay destination "
-    "differentiable elementwise_affine external fast_mode foreach fused implicit in_order "
-    "include_self interprocess keep_vars layout masked max_norm memo memory_format "
-    "multiprocessing_context names nesterov nondet_tol norm_type num_workers "
-    "outer_jacobian_strategy output_size padding_idx persistent_workers pin_memory "
-    "pin_memory_device prefetch_factor prefix recurse reduce remove_duplicate "
-    "scale_grad_by_freq sparse sparse_grad strategy strict timeout vectorize worker_init_fn",
+    "leave it out": "assign blocking capturable differentiable fast_mode foreach fused in_order "
+    "layout memory_format multiprocessing_context nondet_tol num_workers only_inputs "
+    "output_size persistent_workers pin_memory pin_memory_device prefetch_factor sparse "
+    "sparse_grad strict timeout vectorize worker_init_fn",
 }
-# what changes nothing: of these True, of others their own default, of all others None, False or 0
-_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100", "padding_idx": "None"}
-_DEFAULTS |= dict.fromkeys(["bias", "elementwise_affine", "recurse", "unbiased"], "True")
+# what changes nothing: PyTorch's defaults; of all others None, False or 0
+_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100", "norm_type": "2.0"}
+_DEFAULTS |= dict.fromkeys(["max_norm", "padding_idx", "reduce", "size_average"], "None")
+_ON = "bias elementwise_affine in_order include_self only_inputs recurse remove_duplicate unbiased"
+_DEFAULTS |= dict.fromkeys(_ON.split(), "True")
 NUMPYS_NAMES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 
 
@@ -291,17 +285,20 @@ def call_again(
     function: Callable[..., Any], args: Any, options: dict[str, Any], error: TypeError
 ) -> Any:
     """What a call gives that ended in ``error``, if its options are understood; else that error."""
-    parameters = signature(function).parameters
-    kinds = {each.kind for each in parameters.values()}
+    parameters = {**signature(function).parameters}
+    given = args[1:] if parameters.pop("self", None) else args
+    kinds = [each.kind for each in parameters.values()]
+    most = len(kinds) - kinds.count(Parameter.KEYWORD_ONLY)
     if Parameter.VAR_KEYWORD not in kinds:
         known = understood(function.__name__, parameters, options)
         if known.keys() != options.keys():
             return function(*args, **known)
-        if len(args) > len(parameters) and Parameter.VAR_POSITIONAL not in kinds:
+        if len(given) > most and Parameter.VAR_POSITIONAL not in kinds:
             raise misfit(str(error), parameters) from None
     raise error
 
 
 def misfit(first: str, has: Collection[str]) -> TypeError:
     """The error of a call with too many or too few arguments, which says what there is."""
-    return TypeError(message(first, f"Parameters: {', '.join(has) or 'none'}.", repair="by name"))
+    names = ", ".join(has)
+    return TypeError(message(first, f"Parameters: {names or 'none'}.", repair=names and "by name"))

@@ -203,6 +203,8 @@ class Definition:
         for name in self.options:
             if isinstance(values[name], list):
                 values[name] = tuple(values[name])
+            elif isinstance(values[name], _xp.generic):
+                values[name] = values[name].item()
         if self.variadic:
             if not values[self.variadic]:
                 raise TypeError(f"{self.name}() missing 1 required argument: {self.variadic}")

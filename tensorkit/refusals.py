@@ -90,12 +90,7 @@ def _check_ndim(definition: Any, values: dict[str, Any]) -> None:
         )
 
 
-_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
-    bool: ((bool,), "a bool"),
-    int: ((int,), "an int"),
-    float: ((int, float), "a number"),
-    str: ((str,), "a str"),
-}
+_WORDS = {bool: "a bool", int: "an int", float: "a number", str: "a str"}
 
 
 def _check_options(definition: Any, values: dict[str, Any]) -> None:
@@ -104,7 +99,7 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
         if name == definition.variadic:
             continue
         value, annotation = values[name], definition.forward.__annotations__.get(name)
-        kinds, word = _KINDS.get(annotation, ((object,), ""))
+        kinds, word = definition.classes.get(name, (object,)), _WORDS.get(annotation, "")
         if name in definition.dim:
             if value is None and definition.defaults.get(name, 0) is None:
                 continue
@@ -113,9 +108,7 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
             fits = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in several)
             word = "an int" if one else "an int or a tuple of ints"
         else:
-            fits = isinstance(value, (*kinds, np.generic)) or (
-                kinds == (int,) and hasattr(value, "__index__")
-            )
+            fits = isinstance(value, kinds) or (kinds == (int,) and hasattr(value, "__index__"))
             fits = fits and (bool in kinds or object in kinds or not isinstance(value, bool))
         if not fits:
             first = f"{definition.name}(): {name} must be {word}, not {type_name(value)}."

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, direct_path, layout
+from tensorkit import absent, base, direct_path, layout
 from tensorkit.autograd.grad_mode import enable_grad, no_grad
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
@@ -72,6 +72,7 @@ def backward(
             run.accumulate(leaf)
 
 
+@absent.explains_options
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],

@@ -45,6 +45,7 @@ def jacobian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return tuple(blocks) if isinstance(given, tuple) else blocks[0]
 
 
+@explains_options
 def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     """All second partial derivatives of ``func``, which gives one number.
 
@@ -60,6 +61,7 @@ def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return found if isinstance(inputs, tuple) else found[0][0]
 
 
+@explains_options
 def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """The result of ``func``, one number, and its Hessian times ``v``.
 

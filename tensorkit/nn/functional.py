@@ -29,7 +29,7 @@ from tensorkit.ops.pointwise import relu as _relu
 from tensorkit.ops.pointwise import sigmoid as sigmoid
 from tensorkit.ops.pointwise import tanh as tanh
 from tensorkit.ops.reductions import log_softmax as log_softmax
-from tensorkit.ops.reductions import mean, total
+from tensorkit.ops.reductions import mean, shared, total
 from tensorkit.ops.reductions import softmax as softmax
 from tensorkit.ops.views import expand, t, view
 
@@ -221,7 +221,8 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
 
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
     """The gradient that each item gets."""
-    scaled = g * (1 / max(prod(shape), 1)) if reduction == "mean" else g
+    n = prod(shape) if reduction == "mean" else 0
+    scaled = shared(g, n) if n > 2**14 else g * (1 / n) if n else g
     return np.asarray(scaled) if isinstance(scaled, np.generic) else scaled
 
 
@@ -317,7 +318,7 @@ def _check_classes(input: Tensor, target: Tensor, reduction: str) -> None:
     if own != shape[:-1] and own[:1] == shape[:-1]:
         detail = f"The target has shape {own}: one class number per item is expected, {shape[:-1]}."
         first = "0D or 1D target tensor expected, multi-target not supported"
-        repair = "y.argmax(1)" if own == shape else "y.squeeze(1)"
+        repair = "-(y * x.log_softmax(1)).sum(1).mean()" if own == shape else "y.squeeze(1)"
         raise errors.ShapeError(first, detail, repair=repair)
     if own != shape[:-1]:
         n = own[0] if own else 0
@@ -375,17 +376,13 @@ _nll_loss_backward.grad(g=lambda g, target: nll_loss(g, target, reduction="none"
 
 
 @explains_options
-def cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, *, reduction: str = "mean"
-) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """``nll_loss`` of ``log_softmax``: input (N, C) or (C,) are scores, target (N,) or () classes.
 
     >>> tk.nn.functional.cross_entropy(tk.tensor([[0., 0.]]), tk.tensor([1]))
     tensor(0.6931)
     """
     need_tensor("cross_entropy_loss", input)
-    if weight is not None:
-        absent.understood("cross_entropy", ("input", "target", "reduction"), {"weight": weight})
     scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(scores, target, reduction=reduction)
 

@@ -5,12 +5,14 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 
 
+@absent.explains_options
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Numbers spread evenly between ``a`` and ``b``."""
     return tensor.uniform_(a, b)
 
 
+@absent.explains_options
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Numbers of the normal distribution."""

@@ -138,10 +138,12 @@ class Module:
             for name, param in module._own(Parameter).items():
                 yield f"{path}.{name}" if path else name, param
 
+    @absent.explains_options
     def named_modules(self) -> "Iterator[tuple[str, Module]]":
         """This module, whose name is ``""``, and all below it, each once."""
         return _once(self._walk())
 
+    @absent.explains_options
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """All parameters with their names, shared ones once."""
         return _once(self._all_parameters())
@@ -236,6 +238,7 @@ class Module:
 
     # Saving
 
+    @absent.explains_options
     def state_dict(self) -> dict[str, Any]:
         """All parameters by name, on the same memory, without history.
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes
+from tensorkit import dtypes, errors
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, message
-from tensorkit.ops.arguments import as_number, check_value, need_tensor, no_kernel, result_type
+from tensorkit.ops import arguments
+from tensorkit.ops.arguments import check_value, need_tensor, no_kernel, result_type
 from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.pointwise import log
 
@@ -23,7 +24,7 @@ def _check_sum(input: Any, other: Any, alpha: Any) -> None:
             f"The result would have dtype {promoted}; alpha is {alpha}.",
             repair="x.float()",
         )
-    as_number(alpha)  # raises where it is too large
+    arguments.as_number(alpha)  # raises where it is too large
     check_value(alpha, promoted)
 
 
@@ -83,7 +84,22 @@ sub.grad(
 sub.grad(number="input", node="RsubBackward1", other=lambda g: -g)
 
 
-@op(promote=True, symbol="*", ufunc="multiply")
+def _check_factor(input: Any, other: Any) -> None:
+    """ConversionError for a number that float16 would change much: 65536, or 1e-8.
+
+    PyTorch multiplies and divides by such a number in float32, and rounds once.
+    """
+    for x in (input, other) if result_type(input, other) is dtypes.float16 else ():
+        if getattr(x, "dtype", None) is dtypes.float16 or getattr(x, "shape", None):
+            continue
+        number: Any = arguments.as_scalar(x)
+        held = float(arguments.stored(number, dtypes.float16))
+        if math.fabs(held - number) > math.fabs(number) / 1024:
+            repair = "x.float() in place of x, and .half() of the result"
+            raise errors.ConversionError(f"float16 holds no number near {number}", repair=repair)
+
+
+@op(promote=True, symbol="*", ufunc="multiply", check=_check_factor)
 def mul(xp: Any, input: Any, other: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -99,7 +115,7 @@ mul.grad(
 )
 
 
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True)
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=_check_factor)
 def div(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -212,7 +228,7 @@ def pow(xp: Any, input: Any, exponent: Any) -> Any:
     if is_number:
         exact = _EXACT_POWERS.get(float(exponent))
         # the square of what float16 holds may be too large for it
-        if exact is not None and not (input.dtype.char == "e" and exponent in (-2, -0.5)):
+        if exact is not None and not (input.dtype.char == "e" and exponent in (-2, -0.5, 0.5)):
             return exact(xp, input)
     elif exponent.size == 1 and exponent.ndim <= input.ndim:
         # NumPy would take a root, but here -inf and -0. count as positive

@@ -34,19 +34,19 @@ Dims = int | Ints | None
 
 def axes(x: Any, dim: Dims) -> Dims:
     """The axes that NumPy reduces: where no dimension is named, all are meant."""
-    return None if dim == () or not x.ndim else dim
+    return None if (dim.__class__ is tuple and not dim) or not x.ndim else dim
 
 
 def count(shape: Ints, dim: Dims) -> int:
     """How many elements become one."""
-    if dim is None or dim == () or not shape:
+    if dim is None or (dim.__class__ is tuple and not dim) or not shape:
         return product_of(shape)
     return product_of([shape[each] for each in dim]) if isinstance(dim, tuple) else shape[dim]
 
 
 def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """A result or its gradient with the reduced dimensions back, of size 1."""
-    if keepdim or dim is None or dim == () or not shape:
+    if keepdim or dim is None or (dim.__class__ is tuple and not dim) or not shape:
         return x
     reduced = {each % len(shape) for each in (dim if isinstance(dim, tuple) else (dim,))}
     return reshape(x, tuple([1 if at in reduced else size for at, size in enumerate(shape)]))
@@ -208,12 +208,13 @@ def _mean(xp: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
 mean.grad(
     node="MeanBackward1",
     plain="MeanBackward0",
-    input=lambda g, shape, dim, keepdim: spread(_shared(g, count(shape, dim)), shape, dim, keepdim),
+    input=lambda g, shape, dim, keepdim: spread(shared(g, count(shape, dim)), shape, dim, keepdim),
 )
 
 
-def _shared(g: Any, n: int) -> Any:
-    return g / (n or 1) if n < 2**15 else g / 2**8 / (n / 2**8)  # float16 does not hold large n
+def shared(g: Any, n: int) -> Any:
+    """``g`` divided by a count, also one that float16 does not hold."""
+    return g / (n or 1) if n < 2**15 else g / 2**8 / (n / 2**8)
 
 
 @op(tensors=1)
@@ -323,7 +324,7 @@ def norm(xp: Any, input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = 
 def _power(p: Any) -> Any:
     power = 2 if p is None or p == "fro" else p
     if power not in (1, 2, inf):
-        first = f"tensorkit has the norms of p = 1, 2 and inf, not of {p}"
+        first = f"tensorkit has the norms of p = 1, 2, inf, not {p}; there is a formula for p > 0"
         raise NotSupportedError(first, repair="(x.abs() ** p).sum() ** (1 / p)")
     return power
 
@@ -451,7 +452,7 @@ def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int, dtype: DT
         repair = f"x.float().{function}({dim})"
         raise no_kernel(f"{function}_lastdim_kernel_impl", of_numpy(x.dtype), repair)
     if not x.size:
-        return x.copy()
+        return x.cumsum(dim)  # a copy, or an error for a dimension that is not there
     return kernel(xp, wide(xp, x), dim).astype(x.dtype, copy=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
-from tensorkit.errors import IndexRangeError, ShapeError
+from tensorkit.errors import IndexRangeError, NotSupportedError, ShapeError
 from tensorkit.layout import Ints
 from tensorkit.ops.comparison import maximum, minimum, where
 from tensorkit.ops.gathering import elements
@@ -181,11 +181,7 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
 
 @op(outputs=named_result("sort", "values", "indices"))
 def sort(
-    xp: Any,
-    input: Any,
-    dim: int = -1,
-    descending: bool = False,
-    stable: bool | None = None,
+    xp: Any, input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None
 ) -> Any:
     """The elements in order along ``dim``: values and where each one was.
 
@@ -199,11 +195,7 @@ def sort(
 
 @op()
 def argsort(
-    xp: Any,
-    input: Any,
-    dim: int = -1,
-    descending: bool = False,
-    stable: bool | None = None,
+    xp: Any, input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None
 ) -> Any:
     """The indices that ``sort`` gives: where the smallest element is, the second smallest, ...
 
@@ -219,12 +211,7 @@ def _check_k(input: Tensor, k: int, dim: int, **_: Any) -> None:
         raise ShapeError("selected index k out of range", f"k is {k}; the dimension has {size}.")
 
 
-@op(
-    tensors=1,
-    outputs=named_result("topk", "values", "indices"),
-    dtypes="numeric",
-    check=_check_k,
-)
+@op(tensors=1, outputs=named_result("topk", "values", "indices"), dtypes="numeric", check=_check_k)
 def topk(
     xp: Any, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Any:
@@ -286,4 +273,8 @@ def bincount(xp: Any, input: Any, *, minlength: int = 0) -> Any:
     >>> tk.bincount(tk.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
+    if input.dtype == bool:
+        raise NotSupportedError("\"bincount_cpu\" not implemented for 'Bool'", repair="x.long()")
+    if input.size and input.max() >= 2**60:  # NumPy would write outside of its memory
+        raise OverflowError("maximum value of input overflowed")
     return xp.bincount(input, None, minlength)

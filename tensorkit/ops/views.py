@@ -215,7 +215,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def _check_view(input: Tensor, size: Ints) -> None:
     if size and isinstance(size[0], DType):
         raise NotSupportedError(
-            "tensorkit does not reread memory as another dtype", repair="x.to(dtype)"
+            "tensorkit does not reread memory as another dtype", repair="x.numpy().view(...)"
         )
     layout.infer_size(tuple(map(as_index, size)), input.numel())
 

@@ -65,6 +65,9 @@ class Optimizer:
         """Forget the gradients of all parameters, or fill them with zeros."""
         clear_gradients(self.param_groups[0]["params"], set_to_none)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(absent.sentence("torch.optim", name, type(self).__name__))
+
     # A step
 
     @seen_by_modes
@@ -185,10 +188,10 @@ class SGD(Optimizer):
     def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
         """A step of gradient descent."""
         if group["weight_decay"]:
-            g = g + group["weight_decay"] * x
+            g = g + float(group["weight_decay"]) * x
         if not group["momentum"]:
             return float(group["lr"]) * g, {}
-        v = group["momentum"] * state.get("momentum_buffer", 0.0) + g
+        v = float(group["momentum"]) * state.get("momentum_buffer", 0.0) + g
         return float(group["lr"]) * v, {"momentum_buffer": v}
 
 
@@ -224,7 +227,7 @@ class Adam(Optimizer):
 
     def change(self, xp: Any, group: Any, state: Any, x: Any, g: Any) -> tuple[Any, dict[str, Any]]:
         """A step of Adam; ``m`` and ``v`` are the means."""
-        lr, (beta1, beta2), decay = float(group["lr"]), group["betas"], group["weight_decay"]
+        lr, decay, (beta1, beta2) = float(group["lr"]), float(group["weight_decay"]), group["betas"]
         if not self.shrinks:
             g = g + decay * x if decay else g
         m, v = state.get("exp_avg", 0.0), state.get("exp_avg_sq", 0.0)

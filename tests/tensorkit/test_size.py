@@ -6,17 +6,17 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1406,
+    "autograd": 1409,
     "cuda": 1295,
     "explain": 278,
-    "nn": 620,
-    "ops": 2663,
-    "optim": 169,
-    "tensorkit": 3202,
+    "nn": 622,
+    "ops": 2664,
+    "optim": 171,
+    "tensorkit": 3194,
     "utils": 107,
     "viz": 1852,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3245, 265
+MOST_OF_CORE, MOST_IMPORTS = 3243, 265
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")

@@ -1,7 +1,9 @@
 """The class Tensor: Python's protocols, attributes, words of its errors."""
 
 import copy
+import inspect
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from tk_oracle import (
 )
 
 import tensorkit as tk
+from tensorkit import absent
 
 
 def names(library):
@@ -285,7 +288,7 @@ x.norm(dtype=tk.int64) | x.to(dtype)
 x.round(decimals=2) | 10**n
 x.matmul(x, out=x) | result.copy_
 x.gather(0, x.long(), sparse_grad=True) | leave it out
-x.scatter_(0, x.long(), x, reduce="add") | leave it out
+x.scatter_(0, x.long(), x, reduce="add") | scatter_add
 tk.cat([x], out=x) | result.copy_
 tk.zeros(2, layout=True) | leave it out
 tk.zeros_like(x, memory_format=True) | leave it out
@@ -294,7 +297,17 @@ tk.addmm(x, x, x, beta=0) | a @ b
 x.bincount(weights=x) | index_add
 tk.nn.functional.mse_loss(x, x, weight=x) | reduction="none"
 tk.nn.functional.binary_cross_entropy(x, x, pos_weight=x) | reduction="none"
-tk.nn.Linear(2, 2).parameters(recurse=False) | leave it out
+tk.nn.Linear(2, 2).parameters(recurse=False) | named_parameters()
+tk.nn.Linear(2, 2).named_parameters(prefix="a") | named_parameters()
+tk.nn.Linear(2, 2).named_modules(prefix="a") | named_parameters()
+tk.nn.Linear(2, 2).state_dict(keep_vars=True) | named_parameters()
+tk.nn.MSELoss(size_average=False) | reduction="none"
+tk.nn.functional.mse_loss(x, x, reduce=False) | reduction="none"
+tk.nn.functional.embedding(x.long(), x[None], padding_idx=0) | which is 0 there
+tk.nn.init.normal_(x, generator=1) | manual_seed
+tk.autograd.grad(x, x, is_grads_batched=True) | a call for each
+tk.autograd.functional.hessian(print, x, vectorize=True) | leave it out
+tk.autograd.functional.hvp(print, x, strict=True) | leave it out
 tk.optim.SGD([x], lr=1.0).step(closure=print) | loss.backward()
 tk.autograd.functional.jacobian(print, x, vectorize=True) | leave it out
 """.strip().split("\n")
@@ -318,6 +331,31 @@ def test_an_option_of_nobodys_is_refused_as_python_does_and_defaults_change_noth
     assert tk.ones(1, pin_memory=False, layout=None).item() == 1.0
     with pytest.raises(TypeError, match="Parameters: input, dim, correction, keepdim"):
         x.var(0, False)
+    for call in (tk.nn.Linear(2, 2).parameters, tk.optim.SGD([x.requires_grad_()]).step):
+        with pytest.raises(TypeError, match=r"Parameters: none\.$"):
+            call(print)
+
+
+def test_what_changes_nothing_is_the_default_in_pytorch():
+    found = {}
+    functions = [*torch.overrides.get_testing_overrides().values()]
+    for module in (torch.nn.functional, torch.nn, torch.nn.Module, torch.optim, torch.autograd):
+        functions += [each for each in vars(module).values() if callable(each)]
+    for function in functions:
+        with suppress(TypeError, ValueError):  # some tell no signature
+            for each in inspect.signature(function).parameters.values():
+                if each.name in absent._REPAIRS and each.default is not each.empty:
+                    found.setdefault(each.name, set()).add(each.default)
+    assert {"reduce", "size_average", "recurse", "padding_idx"} <= found.keys()
+    means_something = {"max_norm", "padding_idx", "reduce", "size_average"}
+    for name in found.keys() - {"layout", "memory_format", "generator"}:  # of objects
+        defaults = found[name]
+        for value in (True, False, None, 0):
+            with suppress(tk.errors.NotSupportedError):
+                absent.understood("f", [], {name: value})
+                is_default = any(value is each or value == each for each in defaults)
+                is_nothing = not value and defaults & {None, False, ""}
+                assert is_default or (is_nothing and name not in means_something), (name, value)
 
 
 MISFITS = """

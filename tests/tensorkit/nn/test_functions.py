@@ -223,7 +223,7 @@ def test_unusual_input_gives_what_pytorch_gives(line):
 NOT_PART = {
     "label_smoothing": lambda x, t: _F(tk).cross_entropy(x, t, label_smoothing=0.1),
     "ignore_index": lambda x, t: _F(tk).cross_entropy(x, t, ignore_index=0),
-    "reduction; weight": lambda x, t: _F(tk).cross_entropy(x, t, tk.ones(3)),
+    "reduction; weight": lambda x, t: _F(tk).cross_entropy(x, t, weight=tk.ones(3)),
     r"one dimension, not \(4, 3\)": lambda x, t: _F(tk).layer_norm(x, (4, 3)),
     "eps, device; bias": lambda x, t: tk.nn.LayerNorm(3, bias=False),
     "reduction; ignore_index": lambda x, t: tk.nn.NLLLoss(ignore_index=0),

@@ -197,6 +197,23 @@ def test_settings_that_are_not_part_of_tensorkit_are_refused(make):
         make(tk.ones(2, requires_grad=True))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tk.optim.SGD([x], momentum=np.float64(0.9), weight_decay=np.float64(0.1)),
+        lambda x: tk.optim.Adam(
+            [x], weight_decay=np.float64(0.1), betas=tuple(np.array([0.9, 0.99]))
+        ),
+    ],
+)
+def test_numbers_of_numpys_keep_the_dtype(make):
+    x = tk.ones(2, requires_grad=True)
+    optimizer = make(x)
+    x.sum().backward()
+    optimizer.step()
+    assert {each.dtype for each in (x, *optimizer.state[x].values())} == {tk.float32}
+
+
 def test_settings_that_ask_for_speed_only_change_nothing():
     x = tk.ones(1, requires_grad=True)
     optimizer = tk.optim.SGD([x], lr=0.5, foreach=True, fused=True)

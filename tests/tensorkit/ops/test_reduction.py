@@ -234,6 +234,12 @@ TEXTS = """
     x.prod((0, 1))
     x.sum((0, 0))
     x.softmax(2)
+    tk.zeros(0, 3).softmax(2)
+    tk.zeros(0, 3).log_softmax(-3)
+    x.sum(np.int64(1)), x.mean(np.int64(0)), x.amax(np.int64(1)), x.var(np.int64(1))
+    x.max(np.int64(0)), x.softmax(np.int64(1)), x.logsumexp(np.int64(0)), x.sum((np.int64(1),))
+    tk.autograd.grad(x.requires_grad_().prod(np.int64(1)).sum(), x)
+    tk.nn.functional.leaky_relu(-x, np.float64(0.2)), tk.nn.LeakyReLU(np.float64(0.2))(-x)
     x.cumsum(1.5)
     x.topk(5)
     x.topk(-1)
@@ -244,6 +250,7 @@ TEXTS = """
     tk.bincount(tk.tensor([[1]]))
     tk.bincount(tk.tensor([-1]))
     tk.bincount(tk.tensor([1.]))
+    tk.bincount(tk.tensor([True]))
 """.strip().split("\n")
 
 
@@ -251,9 +258,15 @@ TEXTS = """
 def test_an_expression_shows_what_it_shows_in_pytorch(text):
     def run(module):
         x = module.tensor([[1.0, 3.0, 2.0], [6.0, 4.0, 5.0]])
-        return repr(eval(text, {"tk": module, "x": x}))
+        return repr(eval(text, {"tk": module, "x": x, "np": np}))
 
     assert_same_outcome(lambda: run(torch), lambda: run(tk))
+
+
+@pytest.mark.parametrize("largest", [2**63 - 1, 2**60])
+def test_bincount_refuses_what_no_memory_holds(largest):
+    with pytest.raises(RuntimeError, match="maximum value of input overflowed"):
+        tk.bincount(tk.tensor([1, largest]))
 
 
 def test_named_results_are_tuples_that_can_be_copied():
