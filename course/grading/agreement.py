@@ -127,7 +127,7 @@ def check_versions(source: Source, results: Iterable[Result]) -> None:
     if older := [result.learner for result in results if result.source != source.digest]:
         raise CourseError(
             f"Graded by another version of {source.chapter}: {listed(older, MOST_NAMED)}. "
-            f"Nothing was written. Run: {_again(source.chapter)}"
+            f"Nothing was written. Run: {again(source.chapter)}"
         )
 
 
@@ -142,11 +142,12 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
         if differ := _differences("The result", graded, "the gradebook", known):
             raise CourseError(
                 f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
-                f"{_again(chapter)}"
+                f"{again(chapter)}"
             )
 
 
-def _again(chapter: str) -> str:
+def again(chapter: str) -> str:
+    """The command that grades a submission anew."""
     return (
         f"course grade {chapter}, with the submission back in course/submitted/ if it is no longer "
         "there."

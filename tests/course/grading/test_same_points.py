@@ -210,7 +210,7 @@ def test_a_gradebook_to_which_only_the_due_date_was_told(school: School) -> None
     _change_gradebook(
         school, *(f"delete from {name}" for name in ("source_cell", "base_cell", "notebook"))
     )
-    _refused(school, f"does not know {CHAPTER} yet: {GENERATE}")
+    _refused(school, f"does not know {CHAPTER} yet. Run: {GENERATE}")
 
 
 def test_a_gradebook_that_counts_a_copy_of_the_notebook(school: School) -> None:
