@@ -9,9 +9,10 @@ many copies of one unusual answer do not make that answer usual. The shingles th
 *rare*. The likeness of two answers is the share of their rare shingles that both have.
 
 Two learners who never met write the same short program, such as two loops and a sum. So an answer
-with few rare shingles is like another only if the names are equal too; with very few it is like
-none. `LEAST` and `ALIKE` were chosen so that no two of the right answers in `tests/course/answers/`
-are a pair: beginners typed those independently.
+with few rare shingles is like another only if the names are equal too. One with fewer is like
+another only if the texts are equal and have words that stand in no other text; one with very few is
+like none. `LEAST` and `ALIKE` were chosen so that no two of the right answers in
+`tests/course/answers/` are a pair: beginners typed those independently.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ USUAL = 1 / 3
 """An answer that is near those of more than this share of the class, and of more than `FEW`
 learners, is the usual one, which has no rare shingles."""
 FEW = 5
+LEAST_OF_EQUAL, ODD_WORDS = 15, 2
+"""What an answer that is the same text as another has at least: shingles of its own, words that
+stand in no other text."""
+WORD = re.compile(r"[^\W\d_]\w{2,}")
 MOST = 20_000
 """Characters of one answer that are read."""
 
@@ -160,6 +165,8 @@ def pairs(
         for first, *others in _groups(learners[unusual], answers, by_names=len(own) < LEAST)
         for other in others
     ]
+    for number, (first, *others) in _equal(learners, answers):
+        found += [Pair(exercise, first, other, 1.0, number) for other in others]
     for one, other in combinations(rare, 2):
         if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
             likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
@@ -209,6 +216,23 @@ def _groups(
     for learner in learners:
         groups[ast.unparse(ast.parse(answers[learner][:MOST]))].append(learner)
     return groups.values()
+
+
+def _equal(
+    learners: Mapping[Answer, list[str]], answers: Mapping[str, str]
+) -> Iterator[tuple[int, list[str]]]:
+    """Learners with the same unusual short text, and the number of its own shingles."""
+    words = {text: set(WORD.findall(text[:MOST])) for text in answers.values()}
+    counted = Counter(word for own in words.values() for word in own)
+    for own, group in learners.items():
+        if LEAST_OF_EQUAL <= len(own) < ALIKE * LEAST:
+            same: dict[str, list[str]] = defaultdict(list)
+            for learner in group:
+                same[answers[learner]].append(learner)
+            for text, equal in same.items():
+                n_odd = sum(counted[word] == 1 for word in words[text])
+                if n_odd >= ODD_WORDS and len(equal) <= max(FEW, USUAL * len(answers)):
+                    yield len(own), equal
 
 
 def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:
