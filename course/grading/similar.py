@@ -24,7 +24,7 @@ import re
 import textwrap
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -153,20 +153,27 @@ def pairs(
 
     given: the shingles of `given_code`, which are left out.
     """
+
+    def named(learner: str) -> str:
+        """The program with its own names, the same for every layout."""
+        return ast.unparse(ast.parse(answers[learner][:MOST]))
+
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
         learners[shingles(text) - given].append(learner)
     numbers = {unusual: len(group) for unusual, group in learners.items()}
     near = _near([unusual for unusual in numbers if len(unusual) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
+    groups = [*_equal(learners, answers)]
+    for unusual, own in rare.items():
+        same = learners[unusual]
+        divided = _divided(same, named) if len(own) < LEAST else [same]
+        groups += [(len(own), group) for group in divided]
     found = [
-        Pair(exercise, first, other, 1.0, len(own))
-        for unusual, own in rare.items()
-        for first, *others in _groups(learners[unusual], answers, by_names=len(own) < LEAST)
+        Pair(exercise, first, other, 1.0, number)
+        for number, (first, *others) in groups
         for other in others
     ]
-    for number, (first, *others) in _equal(learners, answers):
-        found += [Pair(exercise, first, other, 1.0, number) for other in others]
     for one, other in combinations(rare, 2):
         if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
             likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
@@ -206,15 +213,11 @@ def _rare(
     return rare
 
 
-def _groups(
-    learners: list[str], answers: Mapping[str, str], *, by_names: bool
-) -> Iterable[list[str]]:
-    """Learners with the same shingles; by_names: divided by the names that they chose."""
-    if not by_names:
-        return [learners]
+def _divided(learners: list[str], key: Callable[[str], str]) -> Iterable[list[str]]:
+    """Learners by what `key` says of each."""
     groups: dict[str, list[str]] = defaultdict(list)
     for learner in learners:
-        groups[ast.unparse(ast.parse(answers[learner][:MOST]))].append(learner)
+        groups[key(learner)].append(learner)
     return groups.values()
 
 
@@ -226,11 +229,8 @@ def _equal(
     counted = Counter(word for own in words.values() for word in own)
     for own, group in learners.items():
         if LEAST_OF_EQUAL <= len(own) < ALIKE * LEAST:
-            same: dict[str, list[str]] = defaultdict(list)
-            for learner in group:
-                same[answers[learner]].append(learner)
-            for text, equal in same.items():
-                n_odd = sum(counted[word] == 1 for word in words[text])
+            for equal in _divided(group, answers.__getitem__):
+                n_odd = sum(counted[word] == 1 for word in words[answers[equal[0]]])
                 if n_odd >= ODD_WORDS and len(equal) <= max(FEW, USUAL * len(answers)):
                     yield len(own), equal
 

@@ -334,9 +334,8 @@ def _without_comments(source: str) -> str:
 
 def defines(cell: Cell, released: Cell) -> str:
     """The part of a cell that begins to define a name of the released answer cell; or ""."""
-    names = _pattern_of_names(released["source"])
-    assigned = r"[ ]*(?:[,:]|=(?!=))"
-    begin = rf"(?m)^(?:[ \t]*(?:def|class)[ ]+(?:{names})\b|(?:{names}){assigned})"
+    names = f"(?:{_pattern_of_names(released['source'])})"
+    begin = rf"(?m)^(?:[ \t]*(?:def|class)[ ]+{names}\b|{names}[ ]*(?:[,:]|=(?!=)))"
     found = re.search(begin, cell["source"])
     return found[0].strip() if found else ""
 
@@ -347,18 +346,17 @@ def _pattern_of_names(released: str) -> str:
     return "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # matches nothing
 
 
+_CONSTANT = r"""(?:pass|None|[\d.]+|"{3}[^"]*"{3}|'{3}[^']*'{3}|"[^"\n]*"|'[^'\n]*')"""
+
+
 @cache
 def _without_code(released: str) -> re.Pattern[str]:
     """A pattern of texts in place of this answer cell that hold no code of an answer."""
     names = _pattern_of_names(released)
-    texts = [
-        rf"{mark}{{3}}(?:(?!{mark}{{3}}).)*{mark}{{3}}|{mark}[^{mark}\n]*{mark}" for mark in "\"'"
-    ]
-    constant = rf"(?:pass|None|[\d.]+|{'|'.join(texts)})"
-    head = rf"(?:def|class)[ ]+(?:{names})\b[^\n]*:\s*(?:{constant}(?:\n\s*|\Z))+"
+    head = rf"(?:def|class)[ ]+(?:{names})\b[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
     # where no name is defined, a person reads the answer: that may be a text or `print(...)`
-    lines = "(?!)" if names == "(?!)" else rf"(?:(?:{constant}|print\([^\n]*\))(?:\n|\Z))+"
-    return re.compile(rf"(?s)(?:{head}|{lines})")
+    lines = "(?!)" if names == "(?!)" else rf"(?:(?:{_CONSTANT}|print\([^\n]*\))(?:\n|\Z))+"
+    return re.compile(f"{head}|{lines}")
 
 
 def _own(cell: Cell) -> Cell:

@@ -8,7 +8,7 @@ COURSE = Path(__file__).parents[3] / "course"
 
 APART = ("export.py", "grades.py", "comments.py", "watch.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3588, "sandbox": 1296, "apart": 417, "matching": 280}
+MOST = {"grading": 3603, "sandbox": 1296, "apart": 425, "matching": 290}
 LONGEST = 400
 """Lines of one file."""
 
