@@ -238,11 +238,15 @@ def _execute(chapter: Chapter, temporary: Path, watch: Watch) -> None:
 
 def _not_passed(cell: NotebookNode) -> str:
     """What a check said of the worked solution, unless it passed in full."""
-    if not cell.source.startswith('check("') or not cell.get("outputs"):
+    if not cell.source.startswith('check("'):
         return ""
-    page = cell.outputs[-1].get("data", {}).get("text/html", "")
+    last = (cell.get("outputs") or [{}])[-1]
+    page = last.get("data", {}).get("text/html", "")
     said = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
-    return "" if re.search(r"\b(\d+) of \1 cases passed", said) else said[:300]
+    return "" if re.search(r"\b(\d+) of \1 cases passed", said) else said[:300] or _NO_REPORT
+
+
+_NO_REPORT = "it shows no report. Does a cell give the name `check` another value?"
 
 
 def _environment(temporary: Path) -> dict[str, str]:

@@ -5,8 +5,10 @@ What is written is complete enough to be built; `course build` then says what is
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from course.notebook import exercise
@@ -80,7 +82,7 @@ class {kind}(Exercise):
 
     **Input:** `numbers`, a tensor, possibly empty.
 
-    {unwritten[1]}
+    {unwritten[1]} `numbers` stays as it is.
     """
 
     hints = ()
@@ -152,8 +154,14 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
     name = id.replace("-", "_")
     module = exercises.with_name(f"{name}.py")
     names = {each.name for each in taken.values() if each.chapter == chapter}
-    if name in names or module.exists() or keyword.iskeyword(name):
-        raise CourseError(f"{chapter} can have no function {name}: choose another id.")
+    names |= {*keyword.kwlist, *dir(builtins), *_imported(root)}
+    modules = root / "course"
+    is_module = any(modules.rglob(f"{name}.py")) or any(modules.rglob(f"{name}/__init__.py"))
+    if name in names or is_module:
+        raise CourseError(
+            f"{chapter} can have no function {name}, because that name has a meaning already: "
+            "choose another id."
+        )
     words = {
         "id": id,
         "name": name,
@@ -171,6 +179,15 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
     for path, content in contents.items():
         files.write(path, content)
     return list(contents)
+
+
+def _imported(root: Path) -> Iterator[str]:
+    """The names that cells of any chapter import."""
+    for chapter in paths.written_chapters(root):
+        for line in re.findall(
+            r"(?m)^(?:from .+ )?import .+", _text(root, chapter).read_text("utf-8")
+        ):
+            yield from re.findall(r"(\w+)(?:,|$)", line.partition("import ")[2])
 
 
 def _with_place(text: str, id: str) -> str:

@@ -92,15 +92,13 @@ def chapter_in_work(root: Path, name: str) -> str:
 
 def notebook_saved_last(root: Path) -> Path | None:
     """The learner's copy of a chapter that was saved last; None if there is no copy yet."""
-    copies = [paths.notebook_in(paths.work(root), chapter) for chapter in chapters(root)]
-    found = [(copy.stat().st_mtime, copy) for copy in copies]
-    # of copies that one start has made, the first
-    latest = max((round(moment) for moment, _ in found), default=0)
-    return next((notebook for moment, notebook in found if latest - moment < _AT_ONCE), None)
-
-
-_AT_ONCE = 5.0
-"""Seconds in which one start makes all copies."""
+    names = chapters(root)
+    copies = [paths.notebook_in(paths.work(root), name) for name in names]
+    released = [paths.notebook_in(paths.notebooks(root), name) for name in names]
+    # a copy that was just made is not saved yet
+    pairs = zip(copies, released, strict=True)
+    saved = [copy for copy, original in pairs if copy.read_bytes() != original.read_bytes()]
+    return max(saved or copies[:1], key=lambda copy: copy.stat().st_mtime, default=None)
 
 
 def chapters(root: Path) -> list[str]:

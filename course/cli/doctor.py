@@ -245,28 +245,25 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
     own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
     for answer in filter(matching.is_answer, cells):
         stub = released[answer["id"]]
-        names = "|".join(map(re.escape, matching.defined_names(stub["source"]))) or "(?!)"
-        defines = re.compile(
-            rf"(?m)^(?:[ \t]*(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*[,:=](?!=))"
-        )
         is_untouched = matching.is_untouched(answer, stub)
-        if not is_untouched and defines.search(answer["source"]):
+        if not is_untouched and matching.defines(answer, stub):
             continue
         for cell in own:
             if not is_untouched and matching.grade_id(cell) is None:
                 continue  # a cell of the learner's own, which runs before the check
+            made = matching.defines(cell, stub)
             if cell["cell_type"] != "code":
-                if is_untouched and matching.defines(cell, stub):
+                if is_untouched and made and made[-1] not in ",:":  # those end words of a text
                     yield Finding(
                         WRONG,
                         f"{matching.named(cell)} is {cell['cell_type']}, but it has an answer to "
                         f"{matching.grade_id(answer)}. Make it a code cell: click it, then press "
                         "Esc and Y.",
                     )
-            elif made := defines.search(cell["source"]):
+            elif made:
                 yield Finding(
                     WRONG,
-                    f"{matching.named(cell)} has {made[0].strip()!r}, which belongs into the cell "
+                    f"{matching.named(cell)} has {made!r}, which belongs into the cell "
                     f"{matching.grade_id(answer)}. Move it there: grading may not "
                     "find it elsewhere.",
                 )
@@ -299,11 +296,8 @@ def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
 
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
-    stubs = {cell["id"]: cell["source"].strip() for cell in source.released["cells"]}
     answers = [cell for cell in cells if matching.is_answer(cell)]
-    untouched = [
-        answer for answer in answers if answer["source"].strip() in ("", stubs[answer["id"]])
-    ]
+    untouched = [each for each in answers if matching.is_untouched(each, source.by_id[each["id"]])]
     if untouched:
         names = ", ".join(str(matching.grade_id(cell)) for cell in untouched)
         yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")

@@ -146,8 +146,8 @@ def audit(
         n_found += len(found)
         for sentence in found:
             print(sentence)
-    what = "wrong answers pass" if mutants else "faults"
-    print(f"{n_found} {what}.")
+    what = ("wrong answer passes", "wrong answers pass") if mutants else ("fault", "faults")
+    print(f"{n_found} {what[n_found != 1]}.")
     raise typer.Exit(1 if n_found else 0)
 
 

@@ -55,7 +55,7 @@ def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
 def check_notebooks(source: Source) -> None:
     """Raises CourseError unless the notebooks have the exercises and points of the definitions.
 
-    The answer cells and the checks are also compared: their order, their kind, their names.
+    The answer cells and the checks are also compared: their order, their kind, their texts.
 
     A check cell that does not call `check` is the instructor's own and has no definition.
     """
@@ -72,13 +72,14 @@ def check_notebooks(source: Source) -> None:
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same(answers, solved, "the released one", released, command)
     _same(answers, _places(source.solved), "the released one", _places(source.released), command)
-    notebooks = {answers: source.solved, "The released notebook": source.released}
     for id, definition in exercise.load(source.chapter).items():
-        for title, notebook in notebooks.items():
-            if f"check-{id}" in asked and not _has_answer_cell(notebook, id, definition.name):
+        one = (answers, source.solved, definition.answer_source)
+        other = ("The released notebook", source.released, definition.released_source)
+        for title, notebook, text in (one, other):
+            if f"check-{id}" in asked and _answer_above_check(notebook, id) != text:
                 raise CourseError(
-                    f"{title} has no cell {id} above its check that defines `{definition.name}`, "
-                    f"as its definition asks. {REFUSED} {command}"
+                    f"{title} has no cell {id} above its check with the text that its definition "
+                    f"gives. {REFUSED} {command}"
                 )
 
 
@@ -93,15 +94,14 @@ def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
     }
 
 
-def _has_answer_cell(notebook: Mapping[str, list[matching.Cell]], id: str, name: str) -> bool:
-    """Whether the answer cell of an exercise stands above its check and defines its name."""
+def _answer_above_check(notebook: Mapping[str, list[matching.Cell]], id: str) -> str | None:
+    """The text of an exercise's answer cell; None if no such cell of code is above its check."""
     for cell in notebook["cells"]:
         if matching.grade_id(cell) == f"check-{id}":
-            return False
-        if matching.grade_id(cell) == id:
-            is_code = cell["cell_type"] == "code" and matching.is_answer(cell)
-            return is_code and name in matching.defined_names(cell["source"])
-    return False
+            break
+        if matching.grade_id(cell) == id and cell["cell_type"] == "code":
+            return str(cell["source"]) if matching.is_answer(cell) else None
+    return None
 
 
 def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str]) -> None:
@@ -127,7 +127,7 @@ def check_versions(source: Source, results: Iterable[Result]) -> None:
     if older := [result.learner for result in results if result.source != source.digest]:
         raise CourseError(
             f"Graded by another version of {source.chapter}: {listed(older, MOST_NAMED)}. "
-            f"Nothing was written. Run: {_again(source.chapter)}"
+            f"Nothing was written. Run: {again(source.chapter)}"
         )
 
 
@@ -142,11 +142,12 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
         if differ := _differences("The result", graded, "the gradebook", known):
             raise CourseError(
                 f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
-                f"{_again(chapter)}"
+                f"{again(chapter)}"
             )
 
 
-def _again(chapter: str) -> str:
+def again(chapter: str) -> str:
+    """The command that grades a submission anew."""
     return (
         f"course grade {chapter}, with the submission back in course/submitted/ if it is no longer "
         "there."

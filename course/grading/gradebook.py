@@ -44,7 +44,7 @@ class ChapterEntries:
         except MissingEntry:
             self.close()
             raise CourseError(
-                f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet: "
+                f"The gradebook {make_url(_url(root, config))!r} does not know {chapter} yet. Run: "
                 f"{agreement.generate(chapter)}"
             ) from None
         assignment = notebook.assignment

@@ -10,7 +10,7 @@ from pathlib import Path
 from nbgrader.api import Gradebook, Student, SubmittedAssignment
 from traitlets.config import Config
 
-from course.grading import batch, intake
+from course.grading import agreement, batch, intake
 from course.grading.gradebook import check_current, opened
 from course.grading.result import all_stored
 from course.notebook import matching
@@ -98,3 +98,12 @@ def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
             "or says why not. What is not to be graded has to leave course/submitted/. Nothing was "
             "written."
         )
+    known = {result.learner for result in results}
+    for own in book.assignment_submissions(chapter):
+        grades = [grade for notebook in own.notebooks for grade in notebook.grades]
+        # without a result nobody can tell by which version of the chapter they were given
+        if own.student_id not in known and any(each.auto_score is not None for each in grades):
+            raise CourseError(
+                f"{own.student_id!a} has points in the gradebook, but course/graded/ has no result "
+                f"that says how. Nothing was written. Run: {agreement.again(chapter)}"
+            )

@@ -37,7 +37,7 @@ STALL_LIMIT_S = 4.0
 
 def seed_of(secret: bytes, submission: Submission) -> str:
     """The seed of a grade: a regrade draws the same numbers, another submission draws others."""
-    variants = filter(None, [settings().variants])  # with other numbers it is another grade
+    variants = filter(None, [settings().variants])  # other numbers may give other points
     text = "\n".join([submission.learner, submission.chapter, submission.digest, *variants])
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 

@@ -9,9 +9,10 @@ many copies of one unusual answer do not make that answer usual. The shingles th
 *rare*. The likeness of two answers is the share of their rare shingles that both have.
 
 Two learners who never met write the same short program, such as two loops and a sum. So an answer
-with few rare shingles is like another only if the names are equal too; with very few it is like
-none. `LEAST` and `ALIKE` were chosen so that no two of the right answers in `tests/course/answers/`
-are a pair: beginners typed those independently.
+with few rare shingles is like another only if the names are equal too. One with fewer is like
+another only if the texts are equal and have words that stand in no other text; one with very few is
+like none. `LEAST` and `ALIKE` were chosen so that no two of the right answers in
+`tests/course/answers/` are a pair: beginners typed those independently.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import re
 import textwrap
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -41,6 +42,10 @@ USUAL = 1 / 3
 """An answer that is near those of more than this share of the class, and of more than `FEW`
 learners, is the usual one, which has no rare shingles."""
 FEW = 5
+LEAST_OF_EQUAL, ODD_WORDS = 15, 2
+"""What an answer that is the same text as another has at least: shingles of its own, words that
+stand in no other text."""
+WORD = re.compile(r"[^\W\d_]\w{2,}")
 MOST = 20_000
 """Characters of one answer that are read."""
 
@@ -148,16 +153,25 @@ def pairs(
 
     given: the shingles of `given_code`, which are left out.
     """
+
+    def named(learner: str) -> str:
+        """The program with its own names, the same for every layout."""
+        return ast.unparse(ast.parse(answers[learner][:MOST]))
+
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
         learners[shingles(text) - given].append(learner)
     numbers = {unusual: len(group) for unusual, group in learners.items()}
     near = _near([unusual for unusual in numbers if len(unusual) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
+    groups = [*_equal(learners, answers)]
+    for unusual, own in rare.items():
+        same = learners[unusual]
+        divided = _divided(same, named) if len(own) < LEAST else [same]
+        groups += [(len(own), group) for group in divided]
     found = [
-        Pair(exercise, first, other, 1.0, len(own))
-        for unusual, own in rare.items()
-        for first, *others in _groups(learners[unusual], answers, by_names=len(own) < LEAST)
+        Pair(exercise, first, other, 1.0, number)
+        for number, (first, *others) in groups
         for other in others
     ]
     for one, other in combinations(rare, 2):
@@ -199,16 +213,26 @@ def _rare(
     return rare
 
 
-def _groups(
-    learners: list[str], answers: Mapping[str, str], *, by_names: bool
-) -> Iterable[list[str]]:
-    """Learners with the same shingles; by_names: divided by the names that they chose."""
-    if not by_names:
-        return [learners]
+def _divided(learners: list[str], key: Callable[[str], str]) -> Iterable[list[str]]:
+    """Learners by what `key` says of each."""
     groups: dict[str, list[str]] = defaultdict(list)
     for learner in learners:
-        groups[ast.unparse(ast.parse(answers[learner][:MOST]))].append(learner)
+        groups[key(learner)].append(learner)
     return groups.values()
+
+
+def _equal(
+    learners: Mapping[Answer, list[str]], answers: Mapping[str, str]
+) -> Iterator[tuple[int, list[str]]]:
+    """Learners with the same unusual short text, and the number of its own shingles."""
+    words = {text: set(WORD.findall(text[:MOST])) for text in answers.values()}
+    counted = Counter(word for own in words.values() for word in own)
+    for own, group in learners.items():
+        if LEAST_OF_EQUAL <= len(own) < ALIKE * LEAST:
+            for equal in _divided(group, answers.__getitem__):
+                n_odd = sum(counted[word] == 1 for word in words[answers[equal[0]]])
+                if n_odd >= ODD_WORDS and len(equal) <= max(FEW, USUAL * len(answers)):
+                    yield len(own), equal
 
 
 def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:

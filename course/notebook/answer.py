@@ -19,7 +19,7 @@ from itertools import islice
 from types import FunctionType
 from typing import Any
 
-from course.notebook import compare
+from course.notebook import compare, matching
 from course.notebook.exercise import Exercise, load
 from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
 from course.notebook.rules import parsed
@@ -103,8 +103,9 @@ def _is_misplaced(exercise: Exercise, cell: str | None, runs: Sequence[Run]) -> 
 def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run]) -> str:
     """What to do with an answer that another cell than the answer cell made."""
     in_place = [run.source for run in runs if run.cell_id == exercise.id]
-    is_released = in_place and in_place[-1].strip() == exercise.released_source.strip()
-    if in_place and last is not None and not is_released:
+    released = {"source": exercise.released_source}
+    is_untouched = in_place and matching.is_untouched({"source": in_place[-1]}, released)
+    if in_place and last is not None and not is_untouched:
         if in_place[-1].strip() == last.source.strip():
             return ""
         return (

@@ -329,8 +329,12 @@ def _take_own_answers(
 
 
 def is_untouched(answer: Cell, released: Cell) -> bool:
-    """Whether an answer cell is empty, or as released but for comments."""
-    return _without_comments(answer["source"]) in ("", _without_comments(released["source"]))
+    """Whether an answer cell is as released but for comments, or holds no code of an answer.
+
+    That is nothing, lines of `pass`, constants and `print(...)`, or the head of the answer alone.
+    """
+    text, stub = (_without_comments(cell["source"]) for cell in (answer, released))
+    return text in ("", stub) or _without_code(released["source"]).fullmatch(text) is not None
 
 
 def _without_comments(source: str) -> str:
@@ -339,16 +343,31 @@ def _without_comments(source: str) -> str:
     return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
 
 
-def defines(cell: Cell, released: Cell) -> bool:
-    """Whether a cell defines a name that the released answer cell defines."""
-    return _definition(released["source"]).search(cell["source"]) is not None
+def defines(cell: Cell, released: Cell) -> str:
+    """The part of a cell that begins to define a name of the released answer cell; or ""."""
+    names = f"(?:{_pattern_of_names(released['source'])})"
+    begin = rf"(?m)^(?:[ \t]*(?:def|class)[ ]+{names}\b|{names}[ ]*(?:[,:]|=(?!=)))"
+    found = re.search(begin, cell["source"])
+    return found[0].strip() if found else ""
 
 
 @cache
-def _definition(released: str) -> re.Pattern[str]:
-    """A pattern that finds a line which defines a name of this answer cell."""
-    names = "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # matches nothing
-    return re.compile(rf"(?m)^(?:(?:def|class)[ ]+(?:{names})\b|(?:{names})[ ]*=(?!=))")
+def _pattern_of_names(released: str) -> str:
+    """A pattern of the names that this answer cell defines."""
+    return "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # matches nothing
+
+
+_CONSTANT = r"""(?:pass|None|[\d.]+|"{3}[^"]*"{3}|'{3}[^']*'{3}|"[^"\n]*"|'[^'\n]*')"""
+
+
+@cache
+def _without_code(released: str) -> re.Pattern[str]:
+    """A pattern of texts in place of this answer cell that hold no code of an answer."""
+    names = _pattern_of_names(released)
+    head = rf"(?:def|class)[ ]+(?:{names})\b[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
+    # where no name is defined, a person reads the answer: that may be a text or `print(...)`
+    lines = "(?!)" if names == "(?!)" else rf"(?:(?:{_CONSTANT}|print\([^\n]*\))(?:\n|\Z))+"
+    return re.compile(f"{head}|{lines}")
 
 
 def _own(cell: Cell) -> Cell:

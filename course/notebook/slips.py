@@ -69,9 +69,8 @@ _OTHERS_HAVE = (
 
 
 def _not_called(answer: AnswerTree) -> Iterator[Slip]:
-    has_arrays = any(
-        node.id == "np" for node in answer.nodes(ast.Name)
-    )  # whose `size` is no method
+    # in NumPy `size` is an attribute, and no method
+    has_arrays = any(node.id == "np" for node in answer.nodes(ast.Name))
     called = {node.func.id for node in answer.nodes(ast.Call) if isinstance(node.func, ast.Name)}
     users: tuple[type[ast.AST], ...] = ast.BinOp, ast.Return, ast.Tuple, ast.Assign
     users += ast.Attribute, ast.Compare, ast.Subscript
@@ -490,7 +489,7 @@ def _does_nothing(answer: AnswerTree) -> Iterator[Slip]:
         match node.value:
             case ast.Attribute(attr=name) if not _is_property(name):
                 if answer.said("NoneType") and answer.raised_in(node):
-                    continue  # a call would raise, too
+                    continue  # the line itself raised: with parentheses it raises as well
                 yield Slip("not called", f"`{text}` alone does nothing: `{text}()` calls it.")
             case ast.Compare(ops=[ast.Eq()]) | ast.Tuple() if "==" in text:
                 yield Slip(

@@ -138,8 +138,8 @@ def chapter_named(name: str, chapters: list[str]) -> str:
     """
     number = name.lstrip("0") if re.fullmatch(r"[0-9]+", name) else None
     for chapter in chapters:
-        its_number, _, topic = chapter.partition("_")
-        if name in (chapter, topic) or its_number.lstrip("0") == number:
+        written_number, _, topic = chapter.partition("_")
+        if name in (chapter, topic) or written_number.lstrip("0") == number:
             return chapter
     there_are = ", ".join(chapters) or "none yet"
     raise CourseError(f"There is no chapter {name!r}. The chapters: {there_are}.")

@@ -18,7 +18,7 @@ TEXT = """\
 # Two exercises.
 
 # %%
-def check(id): return 0.0
+check = lambda id: __import__("IPython").display.HTML("1 of 1 cases passed")
 
 # %% exercise="double-it"
 

@@ -89,6 +89,12 @@ def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: P
     assert tests.count('("second-step", second_step_') == 2
 
 
+def test_a_new_exercise_says_that_its_argument_stays(checkout: Path) -> None:
+    # a check finds a changed argument; the statement has to ask for what is checked
+    written = new.new_exercise(checkout, "second-step", "00_start")
+    assert any("`numbers` stays as it is" in path.read_text("utf-8") for path in written)
+
+
 def test_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
     for file in ("solutions/12_kernels.py", "tests/course/exercises/test_ch12_kernels.py"):
         shutil.copy(ROOT / file, checkout / file)
@@ -108,7 +114,8 @@ def test_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
         ("Second", "is no id of an exercise"),
         ("a--b", "is no id of an exercise"),
         ("x" * 42, "is no id of an exercise"),
-        ("while", "can have no function while"),
+        *((name, f"can have no function {name}") for name in ("while", "print", "build")),
+        *((name, f"can have no function {name}") for name in ("check", "progress", "exercises")),
     ],
 )
 def test_an_id_that_is_none_or_taken_is_refused(checkout: Path, id: str, sentence: str) -> None:

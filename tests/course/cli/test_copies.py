@@ -220,7 +220,17 @@ def test_update_counts_cells_that_stay_in_the_old_notebook(course: Path) -> None
 
 def test_the_notebook_that_was_saved_last_is_found(course: Path) -> None:
     assert copies.notebook_saved_last(course) == _mine(course)
-    _mine(course).unlink()
+    for name in ("00_before", "02_after"):  # new chapters, of which a start makes copies
+        for file in (
+            paths.notebook_in(folder(course), name) for folder in (paths.notebooks, paths.work)
+        ):
+            file.parent.mkdir()
+            file.write_text("{}")
+    assert copies.notebook_saved_last(course) == _mine(course)
+    _mine(course).write_bytes(paths.notebook_in(paths.notebooks(course), "01_numbers").read_bytes())
+    assert copies.notebook_saved_last(course) == paths.notebook_in(paths.work(course), "00_before")
+    for name in copies.chapters(course):
+        paths.notebook_in(paths.work(course), name).unlink()
     assert copies.notebook_saved_last(course) is None
 
 

@@ -46,11 +46,12 @@ def graded(school: School) -> School:
 
 
 def _grade(book: Gradebook, learner: str, score: float) -> None:
+    """As a person does it, so that no result has to say how."""
     grades = book.find_submission(CHAPTER, learner).notebooks[0].grades
     for grade in grades:
         grade.needs_manual_grade = False
-    worth = next(grade for grade in grades if grade.max_score == PIXELS)
-    worth.auto_score = score
+    worth = max(grades, key=lambda grade: grade.max_score)
+    worth.manual_score = score
     book.db.commit()
 
 
@@ -324,6 +325,19 @@ def test_a_gradebook_without_the_points_of_a_result_is_not_exported(
     file.parent.mkdir(parents=True)
     file.write_text(result.to_json(), encoding="utf-8")
     with pytest.raises(CourseError, match=f"lacks grades that were given: '{learner}'"):
+        write("csv")
+    assert not (graded.root / "grades.csv").exists()
+
+
+def test_points_of_which_no_result_is_left_are_not_exported(
+    write: Write, graded: School, source: Source
+) -> None:
+    # points were changed after grading, and what was handed in and graded was moved away
+    _store(graded, source, Submission("ada", CHAPTER, b""))
+    write("csv")
+    result_file(graded.root, "ada", CHAPTER).unlink()
+    (graded.root / "grades.csv").unlink()
+    with pytest.raises(CourseError, match=f"'ada' has points .* Run: course grade {CHAPTER}"):
         write("csv")
     assert not (graded.root / "grades.csv").exists()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from classroom import PIXELS, Class, cell_of
+from classroom import PIXELS, Class, cell_of, put_first
 
 import tensorkit as tk
 from course.cli import demo_learners
@@ -140,6 +140,37 @@ def test_an_answer_in_own_cells_has_the_points_of_its_check_in_the_notebook(
     assert klass_once.points(notebook)["pixels"] == (PIXELS if is_right else 0)
 
 
+@pytest.mark.parametrize(
+    ("left", "own"),
+    [
+        ("pass", RIGHT),
+        ("...", RIGHT),
+        ("print('see above')\nprint(3)", RIGHT),
+        ('"""See\nbelow."""', RIGHT),
+        ("def to_unit_range(image): pass", RIGHT),
+        ('def to_unit_range(image):\n    """Gray."""\n    ...', RIGHT),
+        (None, f"{RIGHT.replace('to_unit_range', 'gray')}\nto_unit_range, other = gray, 1"),
+        (None, f"{RIGHT.replace('to_unit_range', 'gray')}\nto_unit_range: object = gray"),
+        (None, "if True:\n    " + RIGHT.replace("\n", "\n    ")),
+    ],
+)
+def test_an_answer_in_an_own_cell_counts_where_the_answer_cell_has_no_code_of_an_answer(
+    klass_once: Class, left: str | None, own: str
+) -> None:
+    notebook = klass_once.blank()
+    answer = cell_of(notebook, "pixels")
+    answer["source"] = answer["source"] if left is None else left
+    assert klass_once.points(put_first(notebook, own))["pixels"] == PIXELS
+
+
+def test_code_of_an_answer_in_the_answer_cell_counts_before_an_answer_above(
+    klass_once: Class,
+) -> None:
+    notebook = put_first(klass_once.blank(), RIGHT)
+    cell_of(notebook, "pixels")["source"] = "def to_unit_range(image):\n    print(image)"
+    assert klass_once.points(notebook)["pixels"] == 0
+
+
 def in_a_kernel(cells: list[dict[str, Any]]) -> str:
     """What a learner reads who runs these cells."""
     program = """
@@ -170,10 +201,8 @@ def test_own_cells_that_came_along_run_where_they_stand_too(klass_once: Class) -
     copy["source"] = "side\n" + copy["source"]
     notebook["cells"].append({**own, "id": "last", "source": RIGHT})
     points = klass_once.points(notebook)
-    assert (points["pixels"], points["private-copy"]) == (
-        PIXELS,
-        exercise.load()["private-copy"].points,
-    )
+    possible = klass_once.exercises["private-copy"].points
+    assert (points["pixels"], points["private-copy"]) == (PIXELS, possible)
 
 
 def typed(asked: Exercise, turn: int) -> str:

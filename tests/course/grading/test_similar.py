@@ -259,6 +259,36 @@ def test_every_equal_copy_of_a_shorter_answer_is_found_and_nobody_else(id: str, 
     assert groups(EXERCISES[id], answers) == {frozenset(who for who in answers if "copy" in who)}
 
 
+BRIGHTNESS = """\
+def to_unit_range(image):
+    # three little piglets, summed
+    piglets = image.float().sum(2)
+    return piglets / (3 * 255)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        (BRIGHTNESS, True),
+        (
+            BRIGHTNESS.replace("    # three little piglets, summed\n", "").replace("piglets", "x"),
+            False,
+        ),
+    ],
+)
+def test_equal_copies_of_a_short_answer_are_found_if_its_words_are_unusual(
+    text: str, is_found: bool
+) -> None:
+    asked = EXERCISES["pixels"]
+    copies = {f"copy {n}": text for n in range(20)}
+    assert len(similar.shingles(text) - given("pixels")) < similar.LEAST / 2
+    others = released(asked)
+    others |= {f"more {n}": asked.released_source for n in range(133 - len(others) - 20)}
+    found = groups(asked, copies | others)
+    assert found == ({frozenset(copies)} if is_found else set())
+
+
 @pytest.mark.parametrize("n_copies", [2, 7, 20])
 def test_of_a_class_that_writes_alike_only_the_copies_are_found(n_copies: int) -> None:
     obvious = "    return start + (end - start) * tk.arange(steps) / max(steps - 1, 1)"

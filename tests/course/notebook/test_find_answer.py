@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,9 @@ def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
     assert "Move it into the answer cell" in find(sample, {name: answer}, [stub, own]).note
     assert not find(sample, {name: answer}, [own]).note  # a host may give other ids
     assert not find(sample, {name: answer}, [own, stub]).note
+    empty = replace(stub, source="def strides_of(shape): pass")
+    for left in (empty, Run(1, "print('see above')", sample.id, None)):
+        assert "Move it into the answer cell" in find(sample, {name: answer}, [left, own]).note
     other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
     assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
 
