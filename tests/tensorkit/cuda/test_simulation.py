@@ -70,7 +70,7 @@ def test_the_default_device_ends_with_its_simulation():
 
 def test_a_simulated_device_says_so_and_ends_with_its_block():
     before = tk.cuda.is_available()
-    with tk.cuda.simulate() as simulation:
+    with tk.cuda.simulate():
         assert tk.cuda.is_available()
         assert tk.cuda.is_simulated()
         assert "Simulated" in tk.cuda.get_device_name()
