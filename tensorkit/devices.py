@@ -367,10 +367,8 @@ def check_same_device(*devices: Device, repair: str = "", into: Device | None = 
         if other is not devices[0]:
             stays = into or (devices[0] if devices[0] is not CPU else other)  # rather to the GPU
             moves = other if stays is devices[0] else devices[0]
-            why, which = (
-                "Data move between devices only when told; a 0-d tensor of the CPU may mix.",
-                f"the tensor on {moves}",
-            )
+            why = "Data move between devices only when told; a 0-d tensor of the CPU may mix."
+            which = f"the tensor on {moves}"
             if str(other) == str(devices[0]):
                 why, which = "One of them is from another simulation.", "that one"
             raise errors.DeviceMismatchError(

@@ -127,7 +127,7 @@ def run_kernel(
     except refusals.FROM_ARRAYS as error:
         if kernel is not definition.forward:  # an error of the user's kernel
             raise
-        raise refusals.in_words(definition, error) from None
+        raise refusals.in_words(definition, error, backend_of(*arrays)) from None
 
 
 def _run_on_vectors(

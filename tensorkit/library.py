@@ -55,8 +55,7 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     definition, name = getattr(op, "definition", op), getattr(op, "__name__", type_name(op))
     if not hasattr(definition, "kernels"):
         first = f"register_kernel(): {name} is no operation with kernels of its own"
-        repair = f"tk.explain.dispatch({name}, ...)    # names the operations that it is made of"
-        raise TypeError(message(first, repair=repair))
+        raise TypeError(message(first, "Copies, joins and what is made of others have none."))
     is_custom = definition is op
     if not is_custom and definition.view:
         raise NotSupportedError(f"{name} is a view: nothing is computed")

@@ -71,10 +71,12 @@ def check(definition: Any, values: dict[str, Any], promoted: DType | None = None
         raise no_kernel(definition.kernel_name, promoted, repair)
 
 
-def in_words(definition: Any, error: Exception) -> Exception:
-    """What the array library has said, with the operation's name."""
+def in_words(definition: Any, error: Exception, backend: Any) -> Exception:
+    """What the array library has said, with the operation's name, and a way without it."""
     kind = next((x for x in (TypeError, IndexError) if isinstance(error, x)), RuntimeError)
-    return kind(f"{definition.name}(): {error}")
+    is_absent = getattr(error, "obj", None) is backend.xp  # a function that the library lacks
+    repair = f'tk.library.register_kernel(tk.{definition.name}, "{backend.kind}", f)'
+    return kind(message(f"{definition.name}(): {error}", repair=repair if is_absent else None))
 
 
 def _check_ndim(definition: Any, values: dict[str, Any]) -> None:

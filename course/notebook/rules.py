@@ -21,6 +21,7 @@ LONGEST = 100_000
 LOOP, LAUNCH = "a loop", "a launch"
 GRADIENT_IN_LOOP = "a gradient in a loop"
 TWO_GRADIENTS = "two gradients"
+OWN_OPERATION = "a call of an operation with its gradient"
 SUM_WITHOUT_BARRIER = "a sum in a loop without a barrier"
 
 
@@ -29,8 +30,9 @@ class Rule:
     """One demand: its words in the statement, what to do where an answer breaks it.
 
     needs: names of which the answer calls one, or `LOOP`, or `LAUNCH`, a call of something that is
-    indexed, such as `kernel[blocks, threads](x)`, or `TWO_GRADIENTS`. refuses: names that it does
-    not use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`, or
+    indexed, such as `kernel[blocks, threads](x)`, or `TWO_GRADIENTS`, or `OWN_OPERATION`, a call of
+    what `custom_op` has made, beside one of `register_autograd`. refuses: names that it does not
+    use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`, or
     `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier. `getattr(x,
     "data")` uses ".data" as well. reads: the position of an argument that the answer has to use.
     returns: names of which one is used to compute what is returned.
@@ -88,9 +90,11 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.D
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
     walks_back = _walks_back(tree)
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    if sum(_called(call) in walks_back for call in calls) > 1:
+    called = [_called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if sum(name in walks_back for name in called) > 1:
         yield TWO_GRADIENTS
+    if "register_autograd" in called and _own_operations(tree) & set(called):
+        yield OWN_OPERATION
     for node in ast.walk(tree):
         if isinstance(node, _LOOPS) and not _has_one_round(node):
             yield LOOP
@@ -126,6 +130,18 @@ def _walks_back(tree: ast.AST) -> set[str]:
         calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
         if isinstance(function, ast.FunctionDef) and any(_called(c) in names for c in calls):
             names.add(function.name)
+    return names
+
+
+def _own_operations(tree: ast.AST) -> set[str]:
+    """The names of what `custom_op` makes: of functions that it decorates, and of its results."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        makers = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        makers = [node.value] if isinstance(node, ast.Assign) else makers
+        calls = [each for maker in makers for each in ast.walk(maker) if isinstance(each, ast.Call)]
+        if "custom_op" in map(_called, calls):
+            names |= _sets(node)
     return names
 
 

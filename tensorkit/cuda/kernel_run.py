@@ -275,7 +275,7 @@ class Log:
 
     def explain(self, error: Any) -> NoReturn:
         """The error of a thread, with the line of the kernel and who was there."""
-        what, repair = f"stopped: {error}", "other numbers there"
+        what, repair = f"stopped: {error}", "other numbers, or int(...)"
         if "cannot be interpreted as an integer" in str(error):
             what, repair = "has an index that is no whole number", WHOLE
         line = error.__traceback__.tb_next.tb_lineno

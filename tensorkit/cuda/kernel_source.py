@@ -42,11 +42,9 @@ _TRUTH, _INTEGER, _ELEMENT, _UNKNOWN, _FLOAT = _KINDS  # of two operands the lat
 # two kinds that are two types for CuPy; most elements are floats
 _DIFFERENT = {_TRUTH, _INTEGER}, {_TRUTH, _FLOAT}, {_INTEGER, _FLOAT}, {_INTEGER, _ELEMENT}
 _OF_INTEGERS = ast.LShift, ast.RShift, ast.BitOr, ast.BitAnd, ast.BitXor
-_UNDERSTOOD = """
-    Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
+_UNDERSTOOD = """Assign AugAssign If For While Expr Pass Name BinOp UnaryOp BoolOp Compare IfExp
     Call Subscript Attribute Constant Load Store Add Sub Mult Div FloorDiv Mod Pow LShift RShift
-    BitOr BitAnd BitXor USub Not And Or Eq NotEq Lt LtE Gt GtE
-"""
+    BitOr BitAnd BitXor USub Not And Or Eq NotEq Lt LtE Gt GtE"""
 _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
     "Return": ("a kernel returns nothing", "out[i] = value; or if i < n: around the other lines"),
@@ -129,6 +127,8 @@ class Source(ast.NodeTransformer):
         self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :] or [ast.Pass()]
         for node in ast.walk(tree):
             _spell_out(node)
+        # of a gap, which a launch refuses
+        self.gap = next((x["lineno"] for x in map(vars, ast.walk(tree)) if x.get("value") is ...), 0)
         self.thread = self._for_simulated(deepcopy(tree))
         tree.name = name_for_cupy(self.name)
         tree.args.args = [ast.arg(name_for_cupy(name)) for name in self.parameters]
@@ -216,7 +216,7 @@ class Source(ast.NodeTransformer):
         """What stands for this node; KernelError for one of an unknown kind."""
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
-            default = f"`{kind.lower()}` is not understood", "if, or while i < n and found == 0:"
+            default = f"`{kind.lower()}` is not understood", "without it: =, if, while i < n:"
             self.refuse(*_INSTEAD.get(kind.removesuffix("Comp"), default))
         match node:
             case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
@@ -227,7 +227,7 @@ class Source(ast.NodeTransformer):
                 self.refuse("one comparison at a time", "0 <= i and i < n")
             case ast.Constant(value=value) if type(value) in _NUMBERS:
                 return ast.Call(_expression(_NUMBERS[type(value)]), [node], [])
-            case ast.Constant(value=value) if value is not ...:  # a gap, which a launch refuses
+            case ast.Constant(value=value) if value is not ...:
                 self.refuse("a kernel computes with numbers, not texts or True", "1, or math.inf")
             case ast.UnaryOp(ast.USub(), of) | ast.BinOp(of, ast.Sub()) if self.kind(of) == _TRUTH:
                 self.refuse("`-` is for numbers, and this is a truth value", "int(...), or not")

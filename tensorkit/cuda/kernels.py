@@ -97,9 +97,8 @@ class Kernel:
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
         blocks, threads = (Pair(*pair) for pair in pairs)
         if threads.x * threads.y > MOST_THREADS or blocks.y > MOST_ALONG_Y:
-            what = f"A block has at most {MOST_THREADS:,} threads, and y {MOST_ALONG_Y:,} blocks."
-            first = "CUDA error: invalid configuration argument"
-            raise AcceleratorError(first, what, repair=f"{self.__name__}[more blocks, 256](...)")
+            what = f"a block has at most {MOST_THREADS:,} threads, and y {MOST_ALONG_Y:,} blocks"
+            self._refuse_sizes(AcceleratorError, f"invalid configuration argument; {what}")
         return lambda *args, **named: self._launch(blocks, threads, args, named, sys._getframe(1))
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
@@ -111,6 +110,8 @@ class Kernel:
 
     def _launch(self, blocks: Pair, threads: Pair, args: Any, named: Any, caller: Any) -> Launch:
         source, name, wanted = self.source, self.__name__, self.source.parameters
+        if source.gap:
+            source.refuse("a gap is left, `...`", "a value in its place", source.gap)
         if named or len(args) != len(wanted):
             first = f"{name}() takes {len(wanted)} arguments but {len(args)} were given"
             first += f", and {', '.join(named)} by name" * bool(named)

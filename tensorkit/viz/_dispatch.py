@@ -88,7 +88,7 @@ def routes_of(operation: Any, args: Any, options: Any) -> list[Route]:
     found = [_route(each, [x for x in traces if x.kernel]) for each in traces if each.outer is None]
     if not found:
         first = f"{getattr(operation, '__name__', operation)} calls no operation with kernels"
-        raise NotSupportedError(first, repair="tk.explain.dispatch(tk.add, x, y)")
+        raise NotSupportedError(first, "Copies, joins, indexing and tk.where have none to draw.")
     return found
 
 

@@ -325,6 +325,16 @@ def test_a_wrong_launch_is_refused_with_its_line(device):
     k = K
     with pytest.raises(ValueError, match=r"line \d+: k\[0, 32\]\(1, 2, 3\)"):
         k[0, 32](1, 2, 3)
+    with pytest.raises(RuntimeError, match=r"line \d+: k\[1, \(33, 32\)\]\(1, 2, 3\)"):
+        k[1, (33, 32)](1, 2, 3)
+
+
+@pytest.mark.parametrize("gap", ["if ...: out[0] = 1.0", "while ... and n < 1: n += 1", "..."])
+def test_a_kernel_with_a_gap_is_defined_and_not_launched(device, gap):
+    k = body(gap, "out[0] = 1.0")
+    with pytest.raises(KernelError, match="a gap is left") as raised:
+        k[1, 1](*tensors(), 1)
+    assert raised.value.line == 3
 
 
 def test_words_of_kernels_mean_nothing_outside():

@@ -7,7 +7,7 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import Rule
+from course.notebook.rules import OWN_OPERATION, Rule
 
 
 def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, bool]:
@@ -118,9 +118,9 @@ class CustomOp(Exercise):
     rules = (
         Rule(
             "an operation with its gradient",
-            "Register the formula with the operation, as in the program that you were given: "
-            "`tk.library.custom_op`.",
-            needs=("custom_op",),
+            "Make the operation with `tk.library.custom_op`, register the formula with it and call "
+            "it, as in the program that you were given.",
+            needs=(OWN_OPERATION,),
         ),
         Rule(
             "once `gradcheck` has found the formula right",

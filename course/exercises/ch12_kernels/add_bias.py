@@ -22,6 +22,10 @@ _BEYOND_BOTH = (
     "`if row < rows and column < columns:`."
 )
 
+_X_FIRST = (
+    "`cuda.grid(2)` gives x first, and here x goes along the columns: `column, row = cuda.grid(2)`."
+)
+
 
 @cuda.kernel
 def add_bias(x, bias, out, rows, columns):
@@ -54,6 +58,13 @@ def _axes_swapped(x, bias, out, rows, columns):
         out[row, column] = x[row, column] + bias[column]
 
 
+def _axes_swapped_with_strides(x, bias, out, rows, columns):
+    first, start = cuda.grid(2)
+    for row in range(first, rows, cuda.gridDim.x * cuda.blockDim.x):
+        for column in range(start, columns, cuda.gridDim.y * cuda.blockDim.y):
+            out[row, column] = x[row, column] + bias[column]
+
+
 def _one_dimension(x, bias, out, rows, columns):
     column = cuda.grid(1)
     row = cuda.threadIdx.y
@@ -72,7 +83,8 @@ class AddBias(KernelExercise):
     **Input:** `x` and `out` of shape `[rows, columns]`, `bias` of shape `[columns]`, all on the
     device; the two sizes.
 
-    **Output:** none. `out[row, column]` becomes `x[row, column] + bias[column]`.
+    **Output:** none. `out[row, column]` becomes `x[row, column] + bias[column]`; `x` and `bias`
+    stay as they are. The check counts the transactions of a larger matrix, too.
 
     ```python
     x, bias = tk.zeros(2, 3).cuda(), tk.tensor([1.0, 2.0, 3.0]).cuda()
@@ -105,8 +117,11 @@ class AddBias(KernelExercise):
         ),
         "dimensions swapped": (
             _axes_swapped,
-            "`cuda.grid(2)` gives x first, and here x goes along the columns: "
-            "`column, row = cuda.grid(2)`.",
+            _X_FIRST,
+        ),
+        "dimensions swapped, with strides": (
+            _axes_swapped_with_strides,
+            _X_FIRST,
         ),
         "the blocks along y are alike": (
             _one_dimension,
@@ -126,6 +141,7 @@ class AddBias(KernelExercise):
         yield some(3, 5, (2, 2), (3, 2), "threads too many on both sides")
         yield some(5, 3, (1, 3), (4, 2), "more rows than columns")
         yield some(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
+        yield some(32, 32, (1, 8), (32, 4), "rows of 32, a warp for each")
         yield some(1, 7, (2, 1), (4, 2), "one row (size 1)")
         yield some(7, 1, (1, 2), (2, 4), "one column (size 1)")
         turned = floats(draw, 5, 3).T
@@ -134,6 +150,12 @@ class AddBias(KernelExercise):
         yield case((2, 2), (3, 2), *arguments, label="a turned matrix (non-contiguous)")
 
     def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
-        """One thread for each element of the matrix."""
+        """One thread for each element of the matrix, and neighbours along x."""
         blocks, threads, *_, rows, columns = args
+        most = rows * columns // 4  # a row of 32 takes three, a column of 32 more than 64
+        if columns == 32 and counts.transactions > most:
+            return (
+                f"takes {counts.transactions} transactions: neighbouring threads are rows apart",
+                "columns along x: column, row = cuda.grid(2)",
+            )
         return works_alone(counts, rows * columns, n_threads(blocks, threads))

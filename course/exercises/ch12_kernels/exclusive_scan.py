@@ -120,8 +120,9 @@ class ExclusiveScan(KernelExercise):
     **Input:** `x` and `out` with `n` elements on the device, `n` at most 16; `n`. There is one
     block of 16 threads.
 
-    **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0. The check
-    counts the barriers, four to twelve, and the reads of `x`, at most two for each element.
+    **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0; `x` stays as
+    it is. The check counts the barriers, four to twelve, and the reads of `x`, at most two for each
+    element.
 
     ```python
     x, out = tk.tensor([3.0, 1.0, 2.0]).cuda(), tk.zeros(3).cuda()

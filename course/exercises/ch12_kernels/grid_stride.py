@@ -61,7 +61,7 @@ class GridStride(KernelExercise):
 
     **Input:** `x` and `out`, tensors with `n` elements on the device; `n`.
 
-    **Output:** none. `out[i]` becomes `x[i] * x[i]` for every `i`.
+    **Output:** none. `out[i]` becomes `x[i] * x[i]` for every `i`; `x` stays as it is.
 
     ```python
     x, out = tk.arange(5.0).cuda(), tk.zeros(5).cuda()

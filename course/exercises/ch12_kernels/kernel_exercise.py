@@ -26,7 +26,7 @@ class KernelExercise(Exercise):
 
     imports = "import math\nfrom tensorkit import cuda"
     filled: ClassVar[int]
-    """Which argument the kernel fills: that is what the check looks at."""
+    """Which argument the kernel fills; its other tensors stay as they are."""
 
     def _mistaken(self, answer: Any) -> Any:
         made = _compiled(answer)
@@ -63,7 +63,17 @@ class KernelExercise(Exercise):
             _, _, _, arguments, _, counts, *_ = answer[blocks, threads](*given)
             if unmet := self.unmet(Counts(*counts), *args):
                 raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
-            return arguments[self.filled].cpu()
+            return self.filled_alone(arguments, values)
+
+    def filled_alone(self, arguments: Any, before: Any) -> Any:
+        """The filled tensor on the CPU; KernelError if another one has changed."""
+        for at, (now, value) in enumerate(zip(arguments, before, strict=True)):
+            is_kept = at == self.filled or not isinstance(value, tk.Tensor)
+            if not (is_kept or tk.equal(now.cpu(), value)):
+                name, filled = (self.reference.source.parameters[at] for at in (at, self.filled))
+                what = f"{self.name} writes into {name}, which stays as it is"
+                raise KernelError(what, repair=f"write into {filled} only")
+        return arguments[self.filled].cpu()
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         blocks, threads, *values = args

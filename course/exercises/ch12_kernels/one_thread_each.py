@@ -75,7 +75,8 @@ class OneThreadEach(KernelExercise):
 
     **Input:** a number `a`; `x`, `y` and `out`, tensors with `n` elements on the device; `n`.
 
-    **Output:** none. `out` is filled: element `i` becomes `a * x[i] + y[i]`.
+    **Output:** none. `out` is filled: element `i` becomes `a * x[i] + y[i]`; `x` and `y`
+    stay as they are.
 
     ```python
     x, y = tk.tensor([1.0, 2.0, 3.0]).cuda(), tk.tensor([10.0, 10.0, 10.0]).cuda()

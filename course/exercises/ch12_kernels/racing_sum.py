@@ -76,7 +76,8 @@ class RacingSum(KernelExercise):
 
     **Input:** `x` with `n` elements and `out` with at least one, on the device; `out` holds zeros.
 
-    **Output:** none. `out[0]` becomes the sum of all elements of `x`; the rest of `out` stays.
+    **Output:** none. `out[0]` becomes the sum of all elements of `x`; `x` and the rest of `out`
+    stay as they are.
 
     ```python
     x, out = tk.tensor([1.0, 2.0, 3.0]).cuda(), tk.zeros(1).cuda()

@@ -208,7 +208,8 @@ class TiledMatmul(KernelExercise):
     **Input:** `a`, `b` and `out` of shape `[n, n]` on the device; `n`, a multiple of 4. A block has
     `(4, 4)` threads, and there are `(n // 4, n // 4)` blocks.
 
-    **Output:** none. `out` becomes `a @ b`, and the check counts the reads of global memory, too.
+    **Output:** none. `out` becomes `a @ b`; `a` and `b` stay as they are. The check counts the
+    reads of global memory, too.
 
     ```python
     a, out = tk.ones(4, 4).cuda(), tk.zeros(4, 4).cuda()

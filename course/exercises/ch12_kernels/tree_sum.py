@@ -8,6 +8,7 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
 from course.notebook.exercise import Case, Draw, case, exercise
+from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
 from tensorkit import cuda
 from tensorkit.cuda import Counts
 
@@ -160,7 +161,7 @@ class TreeSum(KernelExercise):
     block has 8 threads.
 
     **Output:** none. `out[b]` becomes the sum of the elements `8 * b` to `8 * b + 7` of `x`, as far
-    as there are any.
+    as there are any; `x` stays as it is.
 
     ```python
     x, out = tk.arange(10.0).cuda(), tk.zeros(2).cuda()
@@ -170,6 +171,14 @@ class TreeSum(KernelExercise):
     """
 
     filled = 1
+    rules = (
+        Rule(
+            "in three rounds",
+            "Share the additions: four threads add one number each, then two, then one, with "
+            "`cuda.syncthreads()` between one round and the next.",
+            refuses=(SUM_WITHOUT_BARRIER, "atomic_add"),
+        ),
+    )
     hints = (
         "Every element of `part` is read in some round, so every thread writes its own one first: "
         "`part[t] = 0.0`, and within the guard `part[t] = x[i]`.",

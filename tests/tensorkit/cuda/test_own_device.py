@@ -72,3 +72,19 @@ def test_a_device_of_ones_own_is_registered_and_computes(monkeypatch):
     assert x.grad.cpu().tolist() == [2.0, 2.0]
     with pytest.raises(RuntimeError, match="two devices, own:0 and cpu!"):
         y + tk.ones(2)
+
+
+class _Less(_Library):
+    def __getattr__(self, name):
+        if name == "tanh":
+            raise AttributeError("mine has no tanh")
+        return super().__getattr__(name)
+
+
+def test_what_its_library_lacks_is_refused_with_the_line_that_registers_it(monkeypatch):
+    monkeypatch.setattr(devices, "_kinds", {**devices._kinds})
+    backend = _Mine(_Less())
+    tk.register_device("own", lambda: backend)
+    line = r'tanh\(\): mine has no tanh\n\nTry: tk.library.register_kernel\(tk.tanh, "own", f\)'
+    with pytest.raises(RuntimeError, match=line):
+        tk.tanh(tk.tensor([1.0], device="own"))
