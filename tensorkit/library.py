@@ -54,7 +54,7 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
         return partial(register_kernel, op, device_types)
     definition, name = getattr(op, "definition", op), getattr(op, "__name__", type_name(op))
     if not hasattr(definition, "kernels"):
-        first = f"register_kernel(): {name} is no operation with a table of kernels"
+        first = f"register_kernel(): {name} is no operation with kernels of its own"
         raise TypeError(message(first, "Copies, joins and what is made of others have none."))
     is_custom = definition is op
     if not is_custom and definition.view:

@@ -128,7 +128,7 @@ class Source(ast.NodeTransformer):
         for node in ast.walk(tree):
             _spell_out(node)
         # of a gap, which a launch refuses
-        self.gap = next((x.lineno for x in ast.walk(tree) if getattr(x, "value", 0) is ...), 0)
+        self.gap = next((x["lineno"] for x in map(vars, ast.walk(tree)) if ... in x.values()), 0)
         self.thread = self._for_simulated(deepcopy(tree))
         tree.name = name_for_cupy(self.name)
         tree.args.args = [ast.arg(name_for_cupy(name)) for name in self.parameters]
