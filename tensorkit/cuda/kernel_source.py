@@ -128,8 +128,7 @@ class Source(ast.NodeTransformer):
         for node in ast.walk(tree):
             _spell_out(node)
         # of a gap, which a launch refuses
-        gaps = (x["lineno"] for x in map(vars, ast.walk(tree)) if x.get("value") is ...)
-        self.gap = next(gaps, 0)
+        self.gap = next((x["lineno"] for x in map(vars, ast.walk(tree)) if ... in x.values()), 0)
         self.thread = self._for_simulated(deepcopy(tree))
         tree.name = name_for_cupy(self.name)
         tree.args.args = [ast.arg(name_for_cupy(name)) for name in self.parameters]

@@ -243,9 +243,16 @@ class SoftmaxRows(KernelExercise):
     def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
         """The 4 threads of a block share the columns, and read neighbours at the same time."""
         columns, accesses = args[-1], counts.loads + counts.stores
-        if columns > 100 and counts.transactions > 3.75 * columns:  # four far apart take four
+        if columns <= 100:  # there putting the parts together takes most turns
+            return None
+        if counts.transactions > 3.75 * columns:  # four far apart take four
             return (
                 f"takes {counts.transactions} transactions: the threads are far apart",
                 "thread `t` takes the columns `t`, `t + 4`, `t + 8`, ...",
             )
-        return ALONE if columns > 4 and counts.idle_threads > 2.5 * accesses else None
+        if counts.loads > 6 * columns:  # three or four times is enough
+            return (
+                f"reads {counts.loads} elements of a row of {columns}",
+                "thread `t` takes the columns `t`, `t + 4`, `t + 8`, ..., and the parts are shared",
+            )
+        return ALONE if counts.idle_threads > accesses / 2 else None
