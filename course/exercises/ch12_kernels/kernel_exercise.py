@@ -69,7 +69,7 @@ class KernelExercise(Exercise):
         """The filled tensor on the CPU; KernelError if another one has changed."""
         for at, (now, value) in enumerate(zip(arguments, before, strict=True)):
             is_kept = at == self.filled or not isinstance(value, tk.Tensor)
-            if not (is_kept or tk.equal(now.cpu(), value)):
+            if not (is_kept or tk.equal(now.cpu(), value.cpu())):
                 name, filled = (self.reference.source.parameters[at] for at in (at, self.filled))
                 what = f"{self.name} writes into {name}, which stays as it is"
                 raise KernelError(what, repair=f"write into {filled} only")

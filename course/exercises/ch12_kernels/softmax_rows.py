@@ -250,9 +250,4 @@ class SoftmaxRows(KernelExercise):
                 f"takes {counts.transactions} transactions: the threads are far apart",
                 "thread `t` takes the columns `t`, `t + 4`, `t + 8`, ...",
             )
-        if counts.loads > 6 * columns:  # three or four times is enough
-            return (
-                f"reads {counts.loads} elements of a row of {columns}",
-                "thread `t` takes the columns `t`, `t + 4`, `t + 8`, ..., and the parts are shared",
-            )
         return ALONE if counts.idle_threads > accesses / 2 else None
