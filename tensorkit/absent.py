@@ -91,7 +91,7 @@ _FAMILIES = {
     "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_",
     "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
-    "x.grad after backward(), or x.register_hook": "register_post_accumulate_grad_hook",
+    "x.as_strided": "unfold",
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
