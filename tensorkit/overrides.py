@@ -90,12 +90,12 @@ class replaced:
             direct_path.close()
 
     def __exit__(self, *error: object) -> None:
-        own = vars(self._owner)
-        at = own["_blocks"].index(self)
-        del own["_blocks"][at]
-        if at < len(own["_blocks"]):  # a later one goes on, and restores what was before this one
-            own["_blocks"][at]._before = self._before
-        else:
-            own.update(self._before)
+        own, blocks = vars(self._owner), vars(self._owner)["_blocks"]
+        at = blocks.index(self)
+        del blocks[at]
+        for name, value in self._before.items():
+            # a later one with this name goes on, and restores what was before this one
+            later = [each._before for each in blocks[at:] if name in each._before]
+            (later[0] if later else own)[name] = value
         if self._closes_path:
             direct_path.reopen()

@@ -5,6 +5,7 @@ What is written is complete enough to be built; `course build` then says what is
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 import re
@@ -184,10 +185,9 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
 def _imported(root: Path) -> Iterator[str]:
     """The names that cells of any chapter import."""
     for chapter in paths.written_chapters(root):
-        for line in re.findall(
-            r"(?m)^(?:from .+ )?import .+", _text(root, chapter).read_text("utf-8")
-        ):
-            yield from re.findall(r"(\w+)(?:,|$)", line.partition("import ")[2])
+        for node in ast.walk(ast.parse(_text(root, chapter).read_text("utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from (each.asname or each.name for each in node.names)
 
 
 def _with_place(text: str, id: str) -> str:

@@ -217,7 +217,7 @@ def grade(
     unknown = [
         result.learner
         for result in results
-        if any(note.startswith(f"{intake.TIMESTAMP} says") for note in result.repaired)
+        if any(note.startswith(intake.NO_MOMENT) for note in result.repaired)
     ]
     if unknown:
         print(

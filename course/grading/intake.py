@@ -165,6 +165,8 @@ def _entries(folder: Folder) -> Iterator[os.DirEntry[str]]:
 
 
 TIMESTAMP, _UNREADABLE = "timestamp.txt", "timestamp.unreadable"
+NO_MOMENT = f"{TIMESTAMP} says"
+"""How the note begins about a moment that cannot be read."""
 _NOT_HANDED_IN = {TIMESTAMP, _UNREADABLE, "submission_secret.txt"}
 
 
@@ -246,7 +248,7 @@ def _timestamp(folder: Folder, notes: list[str]) -> str | None:
         moment = _moment(content)
         if content.strip() and moment is None:
             notes.append(
-                f"timestamp.txt says {_shown(content.decode(errors='replace').strip())}, which is "
+                f"{NO_MOMENT} {_shown(content.decode(errors='replace').strip())}, which is "
                 "no moment such as '2027-03-01 22:10:00 UTC' and nothing else, in ASCII: it counts "
                 "as in time."
             )

@@ -323,9 +323,8 @@ class Session:
             raise Died("It did not stop in time and was ended.") from None
         except (Closed, WireError) as problem:
             ended_by = self.end(GRACE if isinstance(problem, Closed) else 0.0)
-            if (
-                self.warm.is_gone and self.warm.profile != profiles.UNSAFE
-            ):  # there learners can end it
+            # without a sandbox learners can end it
+            if self.warm.is_gone and self.warm.profile != profiles.UNSAFE:
                 raise MachineFault(
                     "The warm process was ended by somebody, and the learner's process with it."
                 ) from None

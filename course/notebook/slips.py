@@ -483,7 +483,10 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
                 )
 
 
-def _does_nothing(answer: AnswerTree) -> Iterator[Slip]:
+def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
+    """A line that does nothing, where that is not the `return` that is missing."""
+    if any(_no_return(answer)):
+        return
     for node in answer.nodes(ast.Expr):
         text = ast.unparse(node)
         match node.value:
@@ -525,12 +528,6 @@ def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
                 f"`{ast.unparse(node)}` returns None: `{name}` changes something and gives nothing "
                 "back. Return what it changes, in a line of its own.",
             )
-
-
-def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
-    """A line that does nothing, where that is not the `return` that is missing."""
-    if not any(_no_return(answer)):
-        yield from _does_nothing(answer)
 
 
 def _plus_behind_equals(answer: AnswerTree) -> Iterator[Slip]:

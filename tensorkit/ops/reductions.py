@@ -32,21 +32,26 @@ Dims = int | Ints | None
 # What reductions share
 
 
+def _is_empty(dim: Any) -> bool:
+    """Whether ``dim`` is ``()``, which means all; NumPy cannot compare its numbers with that."""
+    return dim.__class__ is tuple and not dim
+
+
 def axes(x: Any, dim: Dims) -> Dims:
     """The axes that NumPy reduces: where no dimension is named, all are meant."""
-    return None if (dim.__class__ is tuple and not dim) or not x.ndim else dim
+    return None if _is_empty(dim) or not x.ndim else dim
 
 
 def count(shape: Ints, dim: Dims) -> int:
     """How many elements become one."""
-    if dim is None or (dim.__class__ is tuple and not dim) or not shape:
+    if dim is None or _is_empty(dim) or not shape:
         return product_of(shape)
     return product_of([shape[each] for each in dim]) if isinstance(dim, tuple) else shape[dim]
 
 
 def restored(x: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     """A result or its gradient with the reduced dimensions back, of size 1."""
-    if keepdim or dim is None or (dim.__class__ is tuple and not dim) or not shape:
+    if keepdim or dim is None or _is_empty(dim) or not shape:
         return x
     reduced = {each % len(shape) for each in (dim if isinstance(dim, tuple) else (dim,))}
     return reshape(x, tuple([1 if at in reduced else size for at, size in enumerate(shape)]))

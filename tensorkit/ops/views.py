@@ -214,9 +214,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def _check_view(input: Tensor, size: Ints) -> None:
     if size and isinstance(size[0], DType):
-        raise NotSupportedError(
-            "tensorkit does not reread memory as another dtype", repair="x.numpy().view(...)"
-        )
+        first = "tensorkit does not reread memory as another dtype"
+        raise NotSupportedError(first, repair="tk.from_numpy(x.numpy().view(...))")
     layout.infer_size(tuple(map(as_index, size)), input.numel())
 
 

@@ -202,7 +202,7 @@ def ratios(results: dict[str, Any], checkout: str) -> dict[str, float]:
 def picture(found: dict[str, float], goals: dict[str, float], title: str) -> str:
     """The ratios as an SVG: a bar for each workload, the goal as a tick, 1 as a line."""
     width, left, height = 860, 330, 17
-    low, high = math.log(0.02), math.log(max(4.0, *found.values()))
+    low, high = math.log(0.02), math.log(max([4.0, *found.values()]))
 
     def x(ratio: float) -> float:
         share = (math.log(max(ratio, 0.02)) - low) / (high - low)

@@ -164,6 +164,7 @@ def killed_below(root: Path, undisturbed: Path, names: list[str], kills: int) ->
                         ended.append(victim)
             _, said = started.communicate()
         assert started.returncode == 0 or "Ungraded because of this machine" in said, said
+        assert started.returncode or len(ended) == kills, "done before: take more submissions"
     _finish(root, undisturbed, names)
     return (
         f"{len(names)} submissions, while a process below the grader is killed {kills} times: the "

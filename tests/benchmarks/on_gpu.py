@@ -28,6 +28,7 @@ from course.exercises.ch12_kernels.tree_sum import block_sums
 from tensorkit.cuda import cupy_backend
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+RTOL = 2e-4
 ROUNDS, MOST = 15, 50  # so few calls a round that the queue of a device never fills
 ENOUGH = 0.04  # seconds of a round: more calls would only take longer
 Run = Callable[[], Any]
@@ -38,7 +39,7 @@ class Row(NamedTuple):
 
     prepare: Callable[[Any, str], Run]
     by_hand: Callable[[Any], Run] | None = None
-    rtol: float = 2e-4
+    rtol: float = RTOL
 
 
 class Contestant(NamedTuple):
@@ -72,7 +73,7 @@ def places(count: int, below: int) -> Any:
     return np.random.default_rng(1).integers(0, below, count)
 
 
-def call(run: Any, *arrays: Any, grad: bool = False, raw: Any = "same", **options: Any) -> Row:
+def call(run: Any, *arrays: Any, grad: bool = False, raw: Any = "same", rtol: float = RTOL) -> Row:
     """One call on tensors, with ``grad`` and the way back; ``raw`` does it on arrays by hand."""
 
     def prepare(m: Any, device: str) -> Run:
@@ -95,10 +96,10 @@ def call(run: Any, *arrays: Any, grad: bool = False, raw: Any = "same", **option
         own = [xp.array(array) for array in arrays]
         return lambda: (run if raw == "same" else raw)(xp, *own)
 
-    return Row(prepare, None if grad or raw is None else by_hand, **options)
+    return Row(prepare, None if grad or raw is None else by_hand, rtol)
 
 
-def training(width: int, depth: int, batch: int, optimizer: str, rtol: float = 2e-4) -> Row:
+def training(width: int, depth: int, batch: int, optimizer: str, rtol: float = RTOL) -> Row:
     """A step of a network: forward, backward, update."""
 
     def prepare(m: Any, device: str) -> Run:

@@ -54,7 +54,6 @@ OTHER_WORDS = re.compile(
             r"does not support bool",
             r"^(max|min|prod|var|std)\(\) received an invalid combination",
             r"^bincount only supports",
-            r"^weights should be 1-d",
             r"^minlength should be",
             r"^Expected (weight to be|normalized_shape to be|tensor for argument #1 'indices')",
             r"^For 1D input, 1D target",

@@ -1,6 +1,7 @@
 """How a call finds its kernel: the table, kernels and operations of the user's."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -290,3 +291,14 @@ def test_overrides_that_end_in_another_order_leave_nothing_behind():
     assert (tk.ones(1) + 1).shape == (3,)
     second.__exit__()
     assert (tk.ones(1) + 1).shape == (1,)
+
+
+def test_overrides_of_two_attributes_that_end_in_another_order_restore_both():
+    owner = SimpleNamespace(a=1, b=2)
+    first, second = overrides.replaced(owner, a=10), overrides.replaced(owner, b=20)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert (owner.a, owner.b) == (1, 20)
+    second.__exit__()
+    assert (owner.a, owner.b) == (1, 2)

@@ -1,6 +1,5 @@
 """On a GPU a kernel computes what it computes on the simulated device."""
 
-import linecache
 import math
 import random
 
@@ -72,14 +71,8 @@ class Writer:
         return found
 
 
-def kernel_of(file, lines):
-    """The kernel with these lines, as a cell of a notebook would define it."""
-    head = ["@cuda.kernel", "def k(x, y, v, w, out, whole, n, scale):", "    i = cuda.grid(1)"]
-    text = "\n".join([*head, *(f"    {line}" for line in lines), ""])
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    names = {"cuda": cuda, "tk": tk, "math": math}
-    exec(compile(text, file, "exec"), names)
-    return names["k"]
+def kernel_of(lines):
+    return body("i = cuda.grid(1)", *lines, parameters="x, y, v, w, out, whole, n, scale")
 
 
 def computed(kernel, rows):
@@ -91,11 +84,11 @@ def computed(kernel, rows):
     return out.cpu().numpy(), whole.cpu().numpy()
 
 
-def is_taken(file, line):
+def is_taken(line):
     """Whether the simulated device computes a line: it refuses what leaves int64, or x / 0."""
     try:
         with cuda.simulate(), np.errstate(all="ignore"):
-            return all(np.isfinite(found).all() for found in computed(kernel_of(file, [line]), 1))
+            return all(np.isfinite(found).all() for found in computed(kernel_of([line]), 1))
     except KernelError:
         return False
 
@@ -107,9 +100,9 @@ def test_expressions_have_the_value_that_they_have_on_the_simulated_device(seed)
         row, is_float = len(lines), len(lines) % 2
         value = writer.of_float(2) if is_float else writer.of_whole(2)
         array = "out" if is_float else "whole"
-        if is_taken(f"<line {seed}.{row}>", f"{array}[0, i] = {value}"):
+        if is_taken(f"{array}[0, i] = {value}"):
             lines.append(f"{array}[{row}, i] = {value}")
-    kernel = kernel_of(f"<lines {seed}>", lines)
+    kernel = kernel_of(lines)
     with cuda.simulate():
         expected = computed(kernel, len(lines))
     floats, integers = computed(kernel, len(lines))
@@ -154,7 +147,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_statements_do_what_they_do_on_the_simulated_device(name):
-    kernel = kernel_of(f"<{name}>", LOOPS[name])
+    kernel = kernel_of(LOOPS[name])
     with cuda.simulate():
         expected = computed(kernel, 1)
     for found, other in zip(computed(kernel, 1), expected, strict=True):
@@ -170,7 +163,7 @@ def test_numbers_are_those_that_are_written_down_for_the_compiled_text(lines):
 
 
 def test_a_value_of_two_types_is_refused_at_the_first_launch():
-    kernel = kernel_of("<two types>", ["out[0, i] = x[i] if i < n else 2 * x[i]"])
+    kernel = kernel_of(["out[0, i] = x[i] if i < n else 2 * x[i]"])
     with pytest.raises(TypeError, match="ype"):
         computed(kernel, 1)
 

@@ -339,7 +339,8 @@ def test_an_option_of_nobodys_is_refused_as_python_does_and_defaults_change_noth
 def test_what_changes_nothing_is_the_default_in_pytorch():
     found = {}
     functions = [*torch.overrides.get_testing_overrides().values()]
-    for module in (torch.nn.functional, torch.nn, torch.nn.Module, torch.optim, torch.autograd):
+    parts = torch.nn.functional, torch.nn, torch.nn.Module, torch.optim, torch.utils.data
+    for module in (*parts, torch.autograd):
         functions += [each for each in vars(module).values() if callable(each)]
     for function in functions:
         with suppress(TypeError, ValueError):  # some tell no signature
@@ -350,7 +351,7 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
     means_something = {"max_norm", "padding_idx", "reduce", "size_average"}
     for name in found.keys() - {"layout", "memory_format", "generator"}:  # of objects
         defaults = found[name]
-        for value in (True, False, None, 0):
+        for value in (True, False, None, 0, 1, -100, 2.0):
             with suppress(tk.errors.NotSupportedError):
                 absent.understood("f", [], {name: value})
                 is_default = any(value is each or value == each for each in defaults)
@@ -359,29 +360,30 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
 
 
 MISFITS = """
-x + tk.zeros(4)
-x @ x
-x @ tk.zeros(4, 5)
-tk.cat([x, tk.zeros(2, 4)])
-tk.stack([x, tk.zeros(2, 4)])
-x.reshape(4, 2)
-x.view(4, 2)
-x.expand(4, 3)
-x[[0, 5]]
-x.gather(1, tk.tensor([[0], [3]]))
-tk.nn.functional.cross_entropy(x, tk.tensor([0]))
-tk.nn.functional.cross_entropy(x, tk.tensor([0, 3]))
-tk.nn.functional.cross_entropy(x, x)
-tk.nn.functional.embedding(tk.tensor([2]), x)
-tk.nn.functional.linear(x, tk.zeros(3, 4))
-x.requires_grad_().exp().backward(tk.ones(3))
+x + tk.zeros(4) | tk.explain.broadcast
+x @ x | x @ y.t()
+x @ tk.zeros(4, 5) | with a y of shape (3, 5)
+tk.cat([x, tk.zeros(2, 4)]) | tk.cat(tensors, 1)
+tk.stack([x, tk.zeros(2, 4)]) | tk.cat(tensors)
+x.view(4, 2) | (-1, 2)
+x.expand(4, 3) | whose size there is 1 or 4
+x[[0, 5]] | 1 for the last
+x.gather(1, tk.tensor([[0], [3]])) | 2 for the last
+tk.nn.functional.cross_entropy(x, tk.tensor([0])) | x[:n], y[:n]
+tk.nn.functional.cross_entropy(x, tk.tensor([0, 3])) | 4 scores per item
+tk.nn.functional.cross_entropy(x, x) | -(y * x.log_softmax(1)).sum(1).mean()
+tk.nn.functional.embedding(tk.tensor([2]), x) | tk.nn.Embedding(3, 3)
+tk.nn.functional.linear(x, tk.zeros(3, 4)) | tk.nn.Linear(3, 3)
+x.requires_grad_().exp().backward(tk.ones(3)) | tk.ones_like(y)
 """.strip().split("\n")
 
 
 @pytest.mark.parametrize("line", MISFITS)
 def test_what_does_not_fit_is_refused_with_a_repair(line):
-    with pytest.raises((RuntimeError, IndexError, ValueError), match="\nTry: "):
-        eval(line, {"tk": tk, "x": tk.zeros(2, 3)})
+    call, repair = line.split(" | ")
+    with pytest.raises((RuntimeError, IndexError, ValueError)) as caught:
+        eval(call, {"tk": tk, "x": tk.zeros(2, 3)})
+    assert repair in str(caught.value).partition("\nTry: ")[2]
 
 
 @pytest.mark.parametrize(

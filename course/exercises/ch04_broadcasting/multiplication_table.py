@@ -84,8 +84,8 @@ class MultiplicationTable(Exercise):
         ),
         "two rows": (
             lambda n: tk.arange(1, n + 1).unsqueeze(0) * tk.arange(1, n + 1),
-            "Both factors are rows: `unsqueeze(0)` puts the new dimension in front. A column needs "
-            "it behind: `unsqueeze(1)`.",
+            "Both factors are rows, of shape `[1, n]` or `[n]`. A column has shape `[n, 1]`: "
+            "`unsqueeze(1)`.",
         ),
         "sums": (_sums, "You added row and column. Multiply them: `*` in place of `+`."),
         "floats": (

@@ -60,14 +60,6 @@ def _element_by_element(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Ten
     return _with_loss(x, target, w, b, lambda x, w, b, t: ((x * w + b - t) ** 2).mean())
 
 
-def _backward_of_the_parameters(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
-    loss = ((x @ w + b - target) ** 2).mean().item()
-    w, b = w.clone().requires_grad_(), b.clone().requires_grad_()
-    w.backward()
-    b.backward()
-    return loss, w.grad, b.grad
-
-
 def _without_backward(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
     return ((x @ w + b - target) ** 2).mean().item(), None, None
 
@@ -92,7 +84,8 @@ class LinearGradients(Exercise):
 
     **Output:** three things: the loss as a Python number, the gradient with respect to `w`, the
     gradient with respect to `b`. The loss is the mean of the squared differences. The arguments
-    stay as they are, `requires_grad` included: so the first two lines copy `w` and `b`.
+    stay as they are, `requires_grad` included: so the first two lines of the
+    program copy `w` and `b`.
 
     ```python
     x, target = tk.tensor([[1.0, 2.0]]), tk.tensor([[5.0]])
@@ -132,12 +125,6 @@ class LinearGradients(Exercise):
             "The loss is right, the gradients are None: nobody asked for them. Call "
             "`loss.backward()`.",
             r"^(?!(?s:.*)backward\()",
-        ),
-        "backward of the parameters": (
-            _backward_of_the_parameters,
-            "`backward` is called on a parameter, where the graph ends. Call it where the graph "
-            "begins, on the result of all: `loss.backward()`.",
-            r"\b[wb]\.backward\(",
         ),
         "element by element": (
             _element_by_element,

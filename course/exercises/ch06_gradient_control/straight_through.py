@@ -122,7 +122,8 @@ class StraightThrough(Exercise):
         if not isinstance(y, tk.Tensor) or y.shape != x.shape:
             return y
         has_history = y is x or y.grad_fn is not None  # `x` itself, where nothing is rounded
-        seen = Seen({"values": (y.detach() * 1e4).round() / 1e4, "has a history": has_history})
+        shown = ((y.detach().double() * 1e4).round() / 1e4).to(y.dtype)
+        seen = Seen({"values": shown, "has a history": has_history})
         upstream = tk.arange(1.0, x.numel() + 1).reshape(x.shape)
         if y.requires_grad:
             (y * upstream).sum().backward()

@@ -67,6 +67,9 @@ def _square_of_the_mean(batches: list[tk.Tensor]) -> float:
     return total.item() / len(batches)
 
 
+_A_TENSOR = "This is a tensor. A Python number is asked for: `.item()`, once."
+
+
 @exercise(
     "fewer-waits",
     answer=mean_loss,
@@ -107,11 +110,11 @@ class FewerWaits(Exercise):
         ),
         "a tensor": (
             _a_tensor,
-            "This is a tensor. A Python number is asked for: `.item()`, once.",
+            _A_TENSOR,
         ),
         "a tensor on the device": (
             _a_tensor_on_the_device,
-            "This is a tensor. A Python number is asked for: `.item()`, once.",
+            _A_TENSOR,
         ),
         "a question in the loop": (
             _printed_on_the_way,

@@ -144,7 +144,7 @@ class RecordResult(Part):
         "any input": (
             _any_input,
             "What is made of constants alone is recorded. `any(inputs)` asks whether there are "
-            "inputs; whether one of them requires grad is `each.requires_grad for each in inputs`.",
+            "inputs. Ask `any(each.requires_grad for each in inputs)`.",
             r"any\(inputs\)",
         ),
         "the history of self": (

@@ -103,8 +103,8 @@ def _only_the_result(names, x):
     return fused(names, x)[0]
 
 
-class _NothingIsThere(tk.utils.DispatchMode):
-    """Memory whose values are not set holds nan: no answer is right by what was there before."""
+class _EmptyHoldsNan(tk.utils.DispatchMode):
+    """Fills what `empty` and `empty_like` make with nan: no answer is right by what memory held."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
@@ -189,7 +189,7 @@ class FusedChain(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned, and the launches that a ledger of the check's own has seen."""
         names, values = args
-        with tk.cuda.simulate(), tk.cuda.record() as ledger, _NothingIsThere():
+        with tk.cuda.simulate(), tk.cuda.record() as ledger, _EmptyHoldsNan():
             x = values.to("cuda")
             found = answer(names, x)
             launches = len(ledger.launches)

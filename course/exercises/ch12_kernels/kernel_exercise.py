@@ -56,7 +56,7 @@ class KernelExercise(Exercise):
         return None
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The filled tensor, as it was after the launch; KernelError for an unmet demand."""
+        """The filled tensor after the launch; KernelError for an unmet demand or another write."""
         blocks, threads, *values = args
         with cuda.simulate():
             given = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
@@ -67,12 +67,13 @@ class KernelExercise(Exercise):
 
     def filled_alone(self, arguments: Any, before: Any) -> Any:
         """The filled tensor on the CPU; KernelError if another one has changed."""
+        names = self.reference.source.parameters
         for at, (now, value) in enumerate(zip(arguments, before, strict=True)):
-            is_kept = at == self.filled or not isinstance(value, tk.Tensor)
-            if not (is_kept or tk.equal(now.cpu(), value.cpu())):
-                name, filled = (self.reference.source.parameters[at] for at in (at, self.filled))
-                what = f"{self.name} writes into {name}, which stays as it is"
-                raise KernelError(what, repair=f"write into {filled} only")
+            if at == self.filled or not isinstance(value, tk.Tensor):
+                continue
+            if not tk.equal(now.cpu(), value.cpu()):
+                what = f"{self.name} writes into {names[at]}, which should stay as it is"
+                raise KernelError(what, repair=f"write into {names[self.filled]} only")
         return arguments[self.filled].cpu()
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:

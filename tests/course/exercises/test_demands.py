@@ -520,6 +520,12 @@ def test_an_answer_that_ignores_a_demand_does_not_pass(id, words, source):
     assert report_on(exercise, source).status != "passed"
 
 
+def test_softmax_by_one_thread_earns_less_than_half():
+    source = next(source for id, _, source in KERNELS if id == "softmax-rows")
+    report = report_on(EXERCISES["softmax-rows"], source)
+    assert report.earned < report.possible / 2
+
+
 def test_every_rule_stands_in_its_statement_and_has_an_answer_that_breaks_it():
     known = {(id, words.lower()) for id, words, _ in BROKEN}
     for exercise in EXERCISES.values():
@@ -529,7 +535,7 @@ def test_every_rule_stands_in_its_statement_and_has_an_answer_that_breaks_it():
 
 
 def written_over(value):
-    """Gives a tensor, and the tensors of a list or dictionary, other values; empties the latter."""
+    """Gives tensors and arrays, also in lists, other values; empties lists and dictionaries."""
     if isinstance(value, tk.Tensor):
         with tk.no_grad():
             value.fill_(~value.flatten()[0] if value.dtype is tk.bool else value.flatten()[0] + 1)
@@ -541,9 +547,21 @@ def written_over(value):
         value.clear()
 
 
+# with arguments that were written over these raise: they use them after the answer has ended
+USED_LATER = {"another-answer-each-time", "backward-order", "own-operations", "own-tensor"}
+USED_LATER |= {"record-result", "sigmoid-gradient", "stale-value"}
+
+
 @pytest.mark.parametrize(
     "exercise",
-    [each for each in EXERCISES.values() if each.kind != "predict" and not each.changes_arguments],
+    [
+        each
+        for each in EXERCISES.values()
+        if each.kind != "predict"
+        and not each.changes_arguments
+        and each.id not in USED_LATER
+        and each.chapter != "12_kernels"  # its answers are launched: test_ch12_kernels
+    ],
     ids=lambda exercise: exercise.id,
 )
 def test_a_change_of_an_argument_counts_only_where_the_statement_says_so(exercise):
@@ -554,8 +572,9 @@ def test_a_change_of_an_argument_counts_only_where_the_statement_says_so(exercis
 
     given, same = exercise.drawn(Draw("0"))[0], exercise.drawn(Draw("0"))[0]
     outcome = run_case(exercise, spoiling, given, same, Budget(5))
-    says_so = re.search("stays? as (it|they)|is not changed|leaves", words_of(exercise))
+    says_so = re.search("stays? as (it|they)|is not changed|leaves `", words_of(exercise))
     assert not outcome.changed or says_so
+    assert outcome.ended == "returned", outcome.message
 
 
 FREE = {

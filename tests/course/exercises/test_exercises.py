@@ -218,6 +218,10 @@ def lucky(self: Exercise, draw: Draw) -> Iterator[Case]:
     yield case(5, label="five")
 
 
+def fixed(self: Exercise, draw: Draw) -> Iterator[Case]:
+    yield from (case(n, label=f"case {n}") for n in range(3, 6))
+
+
 def narrow(self: Exercise, draw: Draw) -> Iterator[Case]:
     yield from (case(draw.integer(4, 5), label=f"case {n}") for n in range(12))
 
@@ -230,6 +234,7 @@ def on_tensors(self: Exercise, draw: Draw) -> Iterator[Case]:
     ("changes", "words"),
     [
         ({"cases": on_tensors}, "no label of its cases marks an edge case"),
+        ({"cases": fixed}, "0 of its 3 cases have drawn numbers"),
         ({"cases": narrow}, "twenty draws have each a number of the notebook's"),
         ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
         ({"hints": ("One.",)}, "it has 1 hint;"),

@@ -11,7 +11,7 @@ from attacked import report_on
 from classroom import LIMITS, Class, cell_of, put_first
 
 import tensorkit as tk
-from course.grading import remote
+from course.grading import remote, session
 from course.grading.session import Warm
 from course.notebook.matching import Source
 from course.sandbox.values import Decoder, Encoder
@@ -124,7 +124,7 @@ def test_the_same_each_time_are_chance_and_the_names_of_folders(klass: Class) ->
     first, second = (klass.grade(notebook).to_json() for _ in range(2))
     assert first == second
     assert "ShapeError" in first
-    assert "tensorkit-grading-" not in first
+    assert session._PREFIX not in first
 
 
 @pytest.mark.rest

@@ -39,22 +39,18 @@ def changed(old, new):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        "[]",
-        "{}",
-        '{"format": 1}',
-        '{"format": 3, "exercises": []}',
-        "{",
-        changed('"learner": "ada"', '"learner": 5'),
-        changed('"earned": 1.5', '"earned": "six"'),
-        changed('"timestamp": null', '"timestamp": "now"'),
-        changed('"cells": [', '"cells": [{}, '),
-        RESULT.to_json().partition('"cells": ')[0] + '"cells": null, "chapter": "01_tensors"}',
+        ("[]", "damaged"),
+        ("{}", "format"),
+        ('{"format": 1}', "format"),
+        ('{"format": 3, "exercises": []}', "changed"),
+        ("{", "Expecting"),
+        (changed('"earned": 1.5', '"earned": 6.0'), "changed"),
     ],
 )
-def test_another_text_is_refused(text):
-    with pytest.raises(ValueError, match=r"."):
+def test_another_text_is_refused(text, words):
+    with pytest.raises(ValueError, match=words):
         Result.from_json(text)
 
 

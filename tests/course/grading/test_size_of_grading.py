@@ -1,4 +1,4 @@
-"""How large grading is: these numbers only ever go down."""
+"""How large grading is: who raises a number says why in the message of the commit."""
 
 from pathlib import Path
 

@@ -147,8 +147,9 @@ MATRIX = {
     "in place powers": lambda m, x: (x * 1).exp_() * (x * 1).pow_(2),
     "in place atan": lambda m, x: (x * 1).atan_() * x,
     "in place erf": lambda m, x: (x * 1).erf_(),
-    "in place rounding": lambda m, x: ((x * 1).floor_() + (x * 1).round_().trunc_()) * x,
-    "in place round": lambda m, x: ((x * 1.013).round_() + (x * 1).ceil_()) * x,
+    "in place rounding": lambda m, x: (
+        ((x * 1).floor_() + (x * 1).round_().trunc_() + (x * 1).ceil_()) * x
+    ),
     "clamp_": lambda m, x: (x * 1).clamp_(-1, 1) * x,
     "fill_": lambda m, x: (x * x).fill_(x[0, 0]) * x,
     "zero_": lambda m, x: (x * x).zero_() * x,
