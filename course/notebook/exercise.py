@@ -24,7 +24,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, update_wrapper
+from functools import cache, lru_cache, update_wrapper
 from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
@@ -76,6 +76,7 @@ EDGES = {
 
 
 @cache
+@lru_cache(maxsize=1024)
 def _is_named(statement: str, label: str) -> bool:
     """Whether the statement names the edge of a case with this label, if it is an edge case."""
     words = " ".join(statement.split())

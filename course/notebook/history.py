@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 UNKNOWN = "unknown"
@@ -47,7 +48,7 @@ class Run:
     def defines(self) -> list[str]:
         """The functions, classes and names that this cell defines at its top level."""
         names: list[str] = []
-        for statement in self._statements():
+        for statement in self._statements:
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign):
@@ -56,7 +57,7 @@ class Run:
 
     def leaves_out(self, name: str) -> bool:
         """True if nothing in this cell binds `name`; False where that cannot be told."""
-        nodes = [node for statement in self._statements() for node in ast.walk(statement)]
+        nodes = [node for statement in self._statements for node in ast.walk(statement)]
         names: set[str] = set()
         for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -67,6 +68,7 @@ class Run:
                 names.add(node.asname or node.name)
         return bool(nodes) and name not in names and "*" not in names
 
+    @cached_property
     def _statements(self) -> list[ast.stmt]:
         if len(self.source) > LONGEST:
             return []

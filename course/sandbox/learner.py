@@ -21,6 +21,7 @@ import time
 from functools import partial
 from operator import getitem
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Learner:
         self.wire, self.shell = wire, shell
         self.home = Path.cwd()
         self.functions = {known.__name__: known for known in _FUNCTIONS}
-        self.functions["look"] = lambda name: shell.user_ns[name]
+        self.functions["look"] = self._look
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
@@ -150,6 +151,21 @@ class Learner:
         reply["same"] = _same(encoder.owners, blocks)
         return reply, encoder.blocks
 
+    def _look(self, name: str, library: list[str]) -> tuple[Any, str | None, list[str]]:
+        """A value, the text of a function, and which of the library's names mean something else.
+
+        All in one reply: it is asked at each check.
+        """
+        names = self.shell.user_ns
+        value, source = names[name], None
+        function = getattr(value, "__wrapped__", value)  # of a kernel
+        if type(function) is FunctionType:
+            with contextlib.suppress(OSError, TypeError, SyntaxError):  # not from a cell
+                source = inspect.getsource(function)
+        meant = {each: names[each] for each in library if each in names}
+        changed = [n for n, v in meant.items() if not (callable(v) or type(v) is ModuleType)]
+        return value, source, changed
+
     def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
@@ -204,7 +220,6 @@ _FUNCTIONS = (
     iter,
     next,
     len,
-    inspect.getsource,
     tk.autograd.grad,
     assembly.tried,
 )
