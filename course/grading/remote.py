@@ -162,16 +162,19 @@ class Caller:
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
         """Write other numbers through the arguments on both sides; both results must show them."""
-        before = [bytes_of(owner).copy() for owner in owners]
-        other = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in before]
-        for wanted in (other, before):
-            for owner, content in zip(owners, wanted, strict=True):
-                bytes_of(owner)[:] = content
-            sent = [content.tobytes() for content in wanted]
-            reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
-            once_more = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-            if _numbers(once_more) != _numbers(value):
-                raise WireError("Memory is shared otherwise than was said.")
+        memories = [bytes_of(owner) for owner in owners]
+        before = [memory.copy() for memory in memories]
+        other = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in memories]
+        sent = [content.tobytes() for content in other]
+        reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
+        once_more = Decoder(blocks, self._remote_object).decode(reply.get("value"))
+        for memory, content in zip(memories, other, strict=True):
+            memory[:] = content
+        shown = _numbers(value)
+        for memory, content in zip(memories, before, strict=True):
+            memory[:] = content
+        if _numbers(once_more) != shown:
+            raise WireError("Memory is shared otherwise than was said.")
 
     def _keep(self, function: Any) -> int:
         self._functions.append(function)

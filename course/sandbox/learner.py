@@ -8,8 +8,8 @@ These are the requests. Each has one reply with the same `n`; `cells` has one fo
     call     {function, args, options, without, cuda, seconds}, function: a number, or a name in
              `functions`; cuda: whether there is such a device, if need be a simulated one; while it
              runs, functions that stayed with the checker are called back: {callback, args}
-    probe    blocks: new numbers for the memory of the last call's arguments; the reply has the last
-             call's result as it is then
+    probe    blocks: other numbers for the memory of the last call's arguments; the reply has the
+             last call's result as it is with them; after it they are as before
 """
 
 from __future__ import annotations
@@ -167,11 +167,15 @@ class Learner:
         return value, source, changed
 
     def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Reply:
+        before = [block.copy() for block in self.memory]
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
         encoder = Encoder(self._keep)
         encoder.memory = self.memory
-        return {"value": encoder.encode(self.result)}, encoder.blocks
+        reply, shown = {"value": encoder.encode(self.result)}, [*map(bytes, encoder.blocks)]
+        for block, content in zip(self.memory, before, strict=True):
+            block[:] = content
+        return reply, shown
 
     def _checker_object(self, coded: Message) -> Any:
         """The learner's own object of a handle, or a function that calls the checker back."""
