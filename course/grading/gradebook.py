@@ -175,7 +175,7 @@ class ChapterEntries:
         known = {*database.execute(select(table.c.cell_id).where(of)).scalars()}
         rows = [{"cell": id, **columns} for id, columns in entries.items() if id in known]
         if rows:
-            changes = {name: bindparam(name) for name in rows[0] if name != "cell"}
+            changes: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "cell"}
             of_cell = table.c.cell_id == bindparam("cell")
             database.execute(update(table).where(of, of_cell).values(changes), rows)
         of_notebook = {"notebook_id": notebook}
