@@ -77,6 +77,24 @@ BROKEN = [
         """,
     ),
     (
+        "lost-gradient",
+        "as autograd finds it",
+        """
+        def slopes_of_cubes(values):
+            return 3 * tk.tensor(values, dtype=tk.float64) ** 2
+        """,
+    ),
+    (
+        "lost-gradient",
+        "float64 vector",
+        """
+        def slopes_of_cubes(values):
+            x = tk.tensor(values, requires_grad=True)
+            (x**3).sum().backward()
+            return x.grad.double()
+        """,
+    ),
+    (
         "sine-slope",
         "once as autograd finds it",
         """
