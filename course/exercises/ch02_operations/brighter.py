@@ -81,6 +81,11 @@ class Brighter(Exercise):
             "element with the limits.",
             r"\b(min|max)\(",
         ),
+        "the result is lost": (
+            lambda pixels, amount: pixels.clamp(0, 255),
+            "The pixels come back as they were. Without the underscore `add` and `clamp` change "
+            "nothing; they return something new: use that.",
+        ),
         "no lower limit": (
             _no_lower_limit,
             "Darker pixels fall below 0. Give `clamp` both limits: 0 and 255.",
