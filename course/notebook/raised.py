@@ -262,9 +262,14 @@ def _dtype_in_quotes(answer: AnswerTree, found: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         for option in call.keywords:
             if option.arg == "dtype" and isinstance(option.value, ast.Constant):
+                text = ast.unparse(option.value)
+                name = text.strip("'").rpartition(".")[2]
+                right = (
+                    f"tk.{name}" if isinstance(getattr(tk, name, None), tk.dtype) else "tk.int64"
+                )
                 return (
-                    f"`{ast.unparse(option.value)}` in quotes is a text. A dtype is a name of the "
-                    f"library: `dtype=tk.{option.value.value}`."
+                    f"`{text}` in quotes is a text. A dtype is a name of the library, as in "
+                    f"`dtype={right}`."
                 )
     return ""
 

@@ -473,17 +473,18 @@ def _another_value(answer: AnswerTree) -> Iterator[Slip]:
     """The name of a loop that is given another value, which nobody reads."""
     names = [each for each in answer.nodes(ast.Name) if isinstance(each.ctx, ast.Load)]
     for loop in answer.nodes(ast.For):
-        for node in ast.walk(loop):
-            is_own = isinstance(node, ast.Assign) and isinstance(loop.target, ast.Name)
-            if not is_own or ast.unparse(node.targets[0]) != loop.target.id:
+        name = ast.unparse(loop.target)
+        given = [node for node in ast.walk(loop) if isinstance(node, ast.Assign)]
+        for node in given if name.isidentifier() else ():
+            if ast.unparse(node.targets[0]) != name:
                 continue
-            if any(each.id == loop.target.id and each.lineno > node.lineno for each in names):
+            if any(each.id == name and each.lineno > node.lineno for each in names):
                 continue
             of = ast.unparse(loop.iter)
             yield Slip(
                 "another value for a name",
-                f"`{ast.unparse(node)}` gives the name `{loop.target.id}` another value, and "
-                f"changes nothing in `{of}`."
+                f"`{ast.unparse(node)}` gives the name `{name}` another value, and changes "
+                f"nothing in `{of}`."
                 + f" An index writes there: `{of}[i] = ...`."
                 * isinstance(loop.iter, ast.Name),
             )

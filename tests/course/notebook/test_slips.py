@@ -243,6 +243,7 @@ def test_a_slip_is_named(id, body, name, words):
         "def f(x):\n    y = x.clone()\n    y += 1\n    return y",
         "def f(xs):\n    for x in xs:\n        x = x * 2\n        xs += x\n    return xs",
         "def f(x):\n    _ = x * 2\n    return x",
+        "def f(pairs):\n    for a, b in pairs:\n        a, b = b, a\n        pairs += [a, b]",
         "def f(t):\n    kind = t.dtype.is_floating_point\n    return kind, t.ndim > 0",
     ],
 )
@@ -338,6 +339,7 @@ def test_a_known_mistake_comes_before_a_slip_and_a_line_that_does_nothing_before
         ("a, b = x", "not enough values to unpack (expected 2, got 1)", "values", "2 names for 1"),
         ("return x.item()", "something else", "", ""),
         ("x = zeros(dtype='int8')", "must be torch.dtype, not str", "a dtype", "`dtype=tk.int8`"),
+        ("x = zeros(dtype='torch.whole')", "must be torch.dtype, not str", "a dtype", "tk.int64`"),
         ("y = f(x.stride())", "'tuple' object cannot be interpreted as an integer", "", ""),
         ("y = x.shape", "'tuple' object cannot be interpreted as an integer", "a tuple", "[0]`"),
         ("y = mean(x)", "mean(): argument 'input' must be Tensor, not list", "a list for", "stack"),
