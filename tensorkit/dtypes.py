@@ -103,7 +103,7 @@ def as_dtype(function: str, value: Any) -> DType:
     raise TypeError(
         message(
             f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}",
-            repair="dtype=tk.float32",
+            repair=f"dtype=tk.{value if f'torch.{value}' in map(repr, ALL) else 'float32'}",
         )
     )
 

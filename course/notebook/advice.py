@@ -45,6 +45,9 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
     }
     if type(predicted) is float and type(right) is int and predicted == right:
         return f"This prediction is a float; write a whole number: `{right}`."
+    entries = predicted if type(predicted) is type(right) is list else []
+    if float in map(type, entries) and predicted == right:
+        return f"There are floats in this prediction; write whole numbers: `{right}`."
     kinds = {float: int, tuple: list, tk.Size: list}
     predicted_kind, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
     if predicted_kind is asked or asked not in written:

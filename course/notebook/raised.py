@@ -137,8 +137,10 @@ def _outside(answer: AnswerTree, found: re.Match[str]) -> str:
     if fixed:
         are, text = "are" if len(asked) == 1 else "may be", ast.unparse(fixed[0])
         return f"`{text}` asks for a fixed entry, and in this case there {are} fewer."
-    if len(asked) == 1:
-        return f"`{asked.pop()}` asks for an entry that is not there in this case."
+    if asked:
+        one = "" if len(asked) == 1 else "One of "
+        texts = ", ".join(f"`{text}`" for text in dict.fromkeys(map(ast.unparse, nodes)))
+        return f"{one}{texts} asks for an entry that is not there in this case."
     return ""
 
 
@@ -209,13 +211,67 @@ def _asked_of_a_part(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _asked_of_a_list(answer: AnswerTree, found: re.Match[str]) -> str:
-    if not hasattr(tk.Tensor, found[1]):
+_NO_TENSORS = {
+    "list": (
+        "A list",
+        (
+            "`tk.stack(...)` makes a tensor of a list of tensors, `tk.tensor(...)` one of a list "
+            "of numbers."
+        ),
+    ),
+    "numpy.ndarray": ("An array", "`tk.from_numpy(...)` makes a tensor of an array."),
+    "float": (
+        "A Python number",
+        "`.item()`, `float(...)` and Python's `math` give Python numbers.",
+    ),
+}
+
+
+def _asked_of_another(answer: AnswerTree, found: re.Match[str]) -> str:
+    kind, name = found.groups()
+    if not hasattr(tk.Tensor, name):
         return ""
+    what, how = _NO_TENSORS["float" if kind == "int" else kind]
+    return f"{what} has no `{name}`; a tensor has. {how}"
+
+
+def _list_for_a_tensor(answer: AnswerTree, found: re.Match[str]) -> str:
     return (
-        f"A list has no `{found[1]}`; a tensor has. `tk.stack(...)` makes a tensor of a list of "
-        "tensors, `tk.tensor(...)` one of a list of numbers."
+        f"`{found[1]}` takes a tensor, and here it is given a list. `tk.stack(...)` makes a tensor "
+        "of a list of tensors, `tk.tensor(...)` one of a list of numbers."
     )
+
+
+def _tuple_for_a_number(answer: AnswerTree, found: re.Match[str]) -> str:
+    for node in answer.nodes((ast.Call, ast.Attribute)):
+        text = ast.unparse(node)
+        if isinstance(answer.parents[node], ast.Assign) and text.endswith((".stride()", ".size()")):
+            return (
+                f"`{text}` gives a tuple, one number for each dimension. `{text[:-1]}0)` is that "
+                "of dimension 0."
+            )
+        if isinstance(answer.parents[node], ast.Assign) and text.endswith(".shape"):
+            return (
+                f"`{text}` is a tuple, one number for each dimension. `{text}[0]` is that of "
+                "dimension 0."
+            )
+    return ""
+
+
+def _dtype_in_quotes(answer: AnswerTree, found: re.Match[str]) -> str:
+    for call in answer.in_the_line(ast.Call):
+        for option in call.keywords:
+            if option.arg == "dtype" and isinstance(option.value, ast.Constant):
+                text = ast.unparse(option.value)
+                name = text.strip("'").rpartition(".")[2]
+                right = (
+                    f"tk.{name}" if isinstance(getattr(tk, name, None), tk.dtype) else "tk.int64"
+                )
+                return (
+                    f"`{text}` in quotes is a text. A dtype is a name of the library, as in "
+                    f"`dtype={right}`."
+                )
+    return ""
 
 
 def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
@@ -461,6 +517,13 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     ("'float' object cannot be interpreted as an integer", "a float for a size", _float_size),
+    (
+        "'tuple' object cannot be interpreted as an integer",
+        "a tuple for a number",
+        _tuple_for_a_number,
+    ),
+    ("must be torch.dtype, not str", "a dtype in quotes", _dtype_in_quotes),
+    (r"(\w+)\(\): argument .* must be Tensor, not list", "a list for a tensor", _list_for_a_tensor),
     ("^ZeroDivisionError", "a division by 0", _zero),
     ("not supported between instances", "objects without an order", _no_order),
     (
@@ -473,7 +536,12 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     ),
     (r"'NoneType'.* has no attribute '(\w+)'", "no gradient yet", _no_gradient_yet),
     (r"'(?:int|float)'.* has no attribute '(\w+)'", "brackets missing", _asked_of_a_part),
-    (r"'list'.* has no attribute '(\w+)'", "a list for a tensor", _asked_of_a_list),
+    (r"'(list)'.* has no attribute '(\w+)'", "a list for a tensor", _asked_of_another),
+    (
+        r"'(numpy\.ndarray|int|float)'.* has no attribute '(\w+)'",
+        "a number for a tensor",
+        _asked_of_another,
+    ),
     (r"has no attribute '(\w+)'", "an attribute that is missing", _no_attribute),
     (r"name '(\w+)' is not defined", "a local name", _local_elsewhere),
     ("must be Tensor, not tuple|can only save variables", "a star is missing", _without_a_star),

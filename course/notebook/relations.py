@@ -58,7 +58,7 @@ def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
     arrays = [(_array(given), _array(right)) for given, right in parts]
     for name, holds, sentence in _RELATIONS:
         if all(holds(given, right) for given, right in arrays):
-            cause = _cause(name, f"{arrays[0][0].dtype}\n{source}")
+            cause = _cause(name, *arrays[0], source)
             if cause or name not in _SAID_BY_THE_ROW:
                 return Slip(name, f"{sentence}{cause}")
     return None
@@ -145,7 +145,8 @@ def _of_keys(parts: Sequence[Sequence[Any]]) -> Slip | None:
 def _differing(given: Any, right: Any) -> tuple[str, Any, Any]:
     """The only part in which two containers of the same size differ; else both as they are.
 
-    In front stands the name of the part, if it has one.
+    Of what an exercise has seen of an answer, the first part that differs. In front stands the name
+    of the part, if it has one.
     """
     are_seen = isinstance(given, Seen) and isinstance(right, Seen)
     are_dicts = isinstance(given, dict) and isinstance(right, dict)
@@ -157,7 +158,7 @@ def _differing(given: Any, right: Any) -> tuple[str, Any, Any]:
     else:
         return "", given, right
     different = [part for part in parts if compare.difference(*part[1:]) is not None]
-    if len(different) != 1:
+    if not different or (len(different) > 1 and not are_seen):
         return "", given, right
     name, one, other = different[0]
     inner, one, other = _differing(one, other)
@@ -371,12 +372,22 @@ _CAUSES = {
     },
     "too many dimensions": {
         r"\bstack\(": "`stack` adds a dimension.",
-        r"unsqueeze\(|None\]": "`unsqueeze` and `None` as an index add a dimension.",
-        r"keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
+        r"(?s)^\S+ added.*(unsqueeze\(|None\])": (
+            "`unsqueeze` and `None` as an index add a dimension."
+        ),
+        r"(?s)^\S+ added.*keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
     },
     "another shape": {
-        "keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
-        r"unsqueeze\(|\[None|None\]": "`unsqueeze` and `None` as an index add a dimension.",
+        r"(?s)^\S+ added.*keepdim=True": "`keepdim=True` keeps a dimension of size 1.",
+        r"(?s)^\S+ added.*(unsqueeze\(|\[None|None\])": (
+            "`unsqueeze` and `None` as an index add a dimension."
+        ),
+        r"(?s)^\S+ removed.*squeeze\(\)": (
+            "`squeeze()` without a number removes every dimension of size 1."
+        ),
+        r"(?s)^\S+ removed.*\b(sum|mean)\((?!.*keepdim)": (
+            "A sum or a mean removes the dimension it goes over; `keepdim=True` keeps it."
+        ),
     },
     "a factor": {
         r"\bsum\(": "Is a sum taken where a mean is asked for?",
@@ -387,8 +398,14 @@ _CAUSES = {
 }
 
 
-def _cause(name: str, source: str) -> str:
-    """What in the source makes this, where one thing alone may; the dtype stands in front."""
+def _cause(name: str, given: np.ndarray, right: np.ndarray, source: str) -> str:
+    """What in the source makes this, where one thing alone may.
+
+    In front of the source stand the dtype, and whether dimensions of size 1 were added or removed.
+    """
+    added = (1 in given.shape and given.ndim > right.ndim) * "added"
+    removed = (1 in right.shape and given.ndim < right.ndim) * "removed"
+    text = f"{given.dtype} {added}{removed}\n{source}"
     causes = _CAUSES.get(name, {})
-    found = [words for code, words in causes.items() if re.search(code, source)]
+    found = [words for code, words in causes.items() if re.search(code, text)]
     return f" {found[0]}" if len(found) == 1 else ""

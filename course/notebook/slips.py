@@ -469,6 +469,27 @@ def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
                 )
 
 
+def _another_value(answer: AnswerTree) -> Iterator[Slip]:
+    """The name of a loop that is given another value, which nobody reads."""
+    names = [each for each in answer.nodes(ast.Name) if isinstance(each.ctx, ast.Load)]
+    for loop in answer.nodes(ast.For):
+        name = ast.unparse(loop.target)
+        given = [node for node in ast.walk(loop) if isinstance(node, ast.Assign)]
+        for node in given if name.isidentifier() else ():
+            if ast.unparse(node.targets[0]) != name:
+                continue
+            if any(each.id == name and each.lineno > node.lineno for each in names):
+                continue
+            of = ast.unparse(loop.iter)
+            yield Slip(
+                "another value for a name",
+                f"`{ast.unparse(node)}` gives the name `{name}` another value, and changes "
+                f"nothing in `{of}`."
+                + f" An index writes there: `{of}[i] = ...`."
+                * isinstance(loop.iter, ast.Name),
+            )
+
+
 def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
     """A name of several in a `for` that nobody reads."""
     read = names_read(answer.tree)
@@ -481,6 +502,18 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
                     f"`for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}` gives `{name}` "
                     "a value, and nobody reads it.",
                 )
+
+
+def _unused_value(answer: AnswerTree) -> Iterator[Slip]:
+    """A name that a line gives a value, and that nobody reads."""
+    read = names_read(answer.tree)
+    for node in answer.nodes(ast.Assign) if answer.outcome.ended == "returned" else ():
+        name = ast.unparse(node.targets[0])
+        if name.isidentifier() and not name.startswith("_") and name not in read:
+            yield Slip(
+                "a name is not used",
+                f"`{ast.unparse(node)}` gives `{name}` a value, and nobody reads it.",
+            )
 
 
 def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
@@ -499,6 +532,12 @@ def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
                     "== in place of =",
                     f"`{text}` compares, and nobody keeps the answer. One `=` gives a value to "
                     "what stands on the left.",
+                )
+            case ast.Attribute(attr="requires_grad"):
+                yield Slip(
+                    "a result is lost",
+                    f"`{text}` only says whether there will be a gradient. `{text}_()` asks for "
+                    "one.",
                 )
             case ast.BinOp() | ast.Compare() | ast.Attribute():
                 yield Slip(
@@ -629,6 +668,7 @@ def _goes_on_for_ever(answer: AnswerTree) -> Iterator[Slip]:
 _CERTAIN: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _idle_line,
     _plus_behind_equals,
+    _result_lost,
 )
 
 _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
@@ -649,9 +689,9 @@ _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _truth_of_many,
     _tuple_not_unpacked,
     _written_into_a_copy,
-    _result_lost,
     _range_ends_early,
     _local_in_a_method,
+    _another_value,
     _unused_name,
     raised.causes,
     _rounds_down,
@@ -659,4 +699,5 @@ _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _adds_to_what_was_there,
     _not_always_written,
     _unused_argument,
+    _unused_value,
 )

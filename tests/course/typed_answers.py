@@ -1,4 +1,4 @@
-"""Answers that four beginners typed, who had nothing but the released notebooks.
+"""Answers that beginners typed, who had nothing but the released notebooks.
 
 A file in `answers/` holds those of a chapter. Of each answer: the exercise, whether it is right,
 what a wrong one is told, then what its author meant, and the code without its docstring. What is

@@ -68,6 +68,12 @@ def _whole_rows_and_columns(rows: int, columns: int) -> tk.Tensor:
     return board
 
 
+def _every_second_row(rows: int, columns: int) -> tk.Tensor:
+    board = tk.zeros(rows, columns, dtype=tk.int64)
+    board[1::2] = 1
+    return board
+
+
 def _columns_by_rows(rows: int, columns: int) -> tk.Tensor:
     return checkerboard(columns, rows)
 
@@ -139,13 +145,18 @@ class Checkerboard(Exercise):
         ),
         "stops before the edge": (
             _stops_before_the_edge,
-            "The last row and the last column are still empty. A `range` leaves out its end: "
-            "`range(rows)` reaches the last row. Slices do it without a loop.",
+            "The last row and the last column are still empty. A `range` leaves out its end, and "
+            "so does a slice: one that ends at `rows` reaches the last row.",
         ),
         "columns first": (
             _columns_by_rows,
             "The board lies on its side: rows and columns are exchanged. The first number of a "
             "shape counts the rows.",
+        ),
+        "every second row": (
+            _every_second_row,
+            "Whole rows are 0 or 1. Zeros and ones take turns along a row too: name the columns as "
+            "well, `board[1::2, ::2]`.",
         ),
     }
 

@@ -39,6 +39,11 @@ def _only_the_first_number(image: tk.Tensor) -> tk.Tensor:
     return image[:, :, 0] / 255
 
 
+def _brackets_missing(image: tk.Tensor) -> tk.Tensor:
+    numbers = image.float()
+    return numbers[:, :, 0] + numbers[:, :, 1] + numbers[:, :, 2] / (3 * 255)
+
+
 def _rows_for_colours(image: tk.Tensor) -> tk.Tensor:
     numbers = image.float()
     return (numbers[0] + numbers[1] + numbers[2]) / 765
@@ -130,6 +135,10 @@ class Pixels(Exercise):
             _by_the_brightest,
             "You divide by the brightest pixel of this photo, so a dark photo becomes a bright "
             "one. The same number must mean the same in every photo: divide by 255.",
+        ),
+        "brackets missing": (
+            _brackets_missing,
+            "Only the blue numbers are divided: `/` comes before `+`. Put brackets around the sum.",
         ),
     }
 

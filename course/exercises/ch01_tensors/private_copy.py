@@ -82,8 +82,8 @@ class PrivateCopy(Exercise):
     usual_mistakes = {
         "sometimes shared": (
             _sometimes_shared,
-            "Where the array is float32 already, the tensor still shares its memory: `.float()` "
-            "copies only if the dtype changes. Ask for a copy in any case.",
+            "Where the array is float32 already, the tensor still shares its memory: a cast copies "
+            "only if the dtype changes. Ask for a copy in any case.",
         ),
         "contiguous": (
             _contiguous,
@@ -112,6 +112,14 @@ class PrivateCopy(Exercise):
         "still an array": (
             _still_an_array,
             "The numbers are right, in a NumPy array. Make a tensor of them.",
+        ),
+        "two rows and two columns": (
+            lambda array: tk.tensor(array, dtype=tk.float32)[:2, :2],
+            "`[:2, :2]` takes the first two rows and columns. Every second one is `[::2, ::2]`.",
+        ),
+        "only the rows": (
+            lambda array: tk.tensor(array, dtype=tk.float32)[::2],
+            "You take every second row, and all columns. `[::2, ::2]` takes every second of both.",
         ),
     }
 

@@ -40,7 +40,7 @@ class WhichDtype(Prediction):
             "A Python float beside a float tensor is the same kind, so the tensor decides."
         ),
         "tk.ones(2) + tk.tensor(1.0, dtype=tk.float64)": (
-            "A 0-d tensor beside a tensor with dimensions is as polite as a Python number."
+            "A 0-d tensor beside a tensor with dimensions counts as little as a Python number."
         ),
         "tk.ones(2, dtype=tk.uint8) + 1": (
             "A Python int beside a tensor of whole numbers is the same kind: the tensor decides."

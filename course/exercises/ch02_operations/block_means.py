@@ -61,7 +61,7 @@ class BlockMeans(Exercise):
         ),
         "the other dimension": (
             _mean_of_the_others,
-            "The table is right; the mean goes over its columns' direction. Each row should become "
+            "The table is right, and you take the mean of each column. Each row should become "
             "one number: `dim=1`.",
         ),
         "sums": (_block_sums, "These are the sums of the blocks. Take their means."),

@@ -25,13 +25,6 @@ def _only_the_clamp_is_new(pixels: tk.Tensor, amount: float) -> tk.Tensor:
     return pixels.clamp(0, 255)
 
 
-def _result_thrown_away(pixels: tk.Tensor, amount: float) -> tk.Tensor:
-    pixels = pixels.clone()
-    pixels.add(amount)
-    pixels.clamp(0, 255)
-    return pixels
-
-
 def _no_lower_limit(pixels: tk.Tensor, amount: float) -> tk.Tensor:
     return (pixels + amount).clamp(max=255)
 
@@ -89,7 +82,7 @@ class Brighter(Exercise):
             r"\b(min|max)\(",
         ),
         "the result is lost": (
-            _result_thrown_away,
+            lambda pixels, amount: pixels.clamp(0, 255),
             "The pixels come back as they were. Without the underscore `add` and `clamp` change "
             "nothing; they return something new: use that.",
         ),

@@ -117,7 +117,12 @@ class Softplus(Exercise):
         "a limit for float32": (
             _a_limit_for_float32,
             "This is right for float32. In float16 `exp` is `inf` from 12 on, long before your "
-            "limit. Choose a smaller one, or a formula that needs none.",
+            "limit, and a smaller limit loses digits of float64. Choose a formula that needs none.",
+        ),
+        "a small limit": (
+            lambda x: tk.where(x > 10, x, tk.log(1 + tk.exp(x))),
+            "Beyond your limit you return `x` itself. In float64 the difference still shows there. "
+            "Choose a formula that needs no limit.",
         ),
         "a wider dtype": (
             _in_float64,
@@ -150,6 +155,10 @@ class Softplus(Exercise):
         yield case(tk.tensor([a, b, c, 0]).half(), label="half the memory (float16)")
         column = tk.tensor([[draw.integer(12, 15) - 0.5], [draw.integer(15, 40)]])
         yield case(column.half(), label="a column of halves (float16)")
+        between = [draw.number(11.1, 12.9), draw.number(-3, -1), draw.number(11.1, 12.9)]
+        yield case(tk.tensor(between, dtype=tk.float64), label="around 12, in float64")
+        column = tk.tensor([[draw.number(11.1, 12.9)], [draw.number(11.1, 12.9)]])
+        yield case(column.double(), label="a column of float64")
         mixed = tk.tensor([draw.number(0.3, 3), 0.0, -large[3], 0.0, large[4]])
         yield case(mixed[::2], label="every second element (non-contiguous)")
         yield case(tk.zeros(0, 2), label="no elements (empty)")

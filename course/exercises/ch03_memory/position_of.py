@@ -122,6 +122,11 @@ class PositionOf(Exercise):
             ),
             "You are one position too far: positions count from 0.",
         ),
+        "a product of sums": (
+            lambda index, stride, offset: offset + sum(index) * sum(stride),
+            "You add first and multiply the sums. Each index belongs to its own stride: multiply "
+            "these two, then add the products.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -114,6 +114,12 @@ class SlidingWindows(Exercise):
             ),
             "Your windows are the columns. The shape has the number of windows first, then `size`.",
         ),
+        "a view of all": (
+            lambda x, size: x.view(-1, size),
+            "`view` uses each element once, so your rows do not overlap. `as_strided` can show the "
+            "same element in several rows.",
+            r"view\(",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

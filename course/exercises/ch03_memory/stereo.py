@@ -89,6 +89,13 @@ class Stereo(Exercise):
             _left_alone,
             "This is the left channel alone. Both are asked for, as rows of one matrix.",
         ),
+        "strides of a new vector": (
+            lambda samples: samples.as_strided(
+                (2, len(samples) // 2), (1, 2), samples.storage_offset()
+            ),
+            "The strides 1 and 2 are right for a contiguous vector. `samples` may be every second "
+            "element of another one: ask `samples.stride(0)`, or use `view` and `.T`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -96,6 +103,7 @@ class Stereo(Exercise):
         yield case(some_vector(draw, 8), label="any four moments")
         yield case(some_vector(draw, 10).double(), label="float64")
         yield case(some_vector(draw, 12)[::2], label="every second element (non-contiguous)")
+        yield case(some_vector(draw, 18)[::3], label="every third element (non-contiguous)")
         yield case(some_vector(draw, 9)[3:], label="the end of a vector")
         yield case(some_vector(draw, 2), label="one moment (size 1)")
         yield case(some_vector(draw, 6).half(), label="half the memory (float16)")

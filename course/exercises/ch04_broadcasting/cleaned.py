@@ -53,6 +53,16 @@ def _the_good_ones_replaced(readings: tk.Tensor) -> tk.Tensor:
     return result
 
 
+def _zero_is_faulty(readings: tk.Tensor) -> tk.Tensor:
+    good = readings > 0
+    return tk.where(good, readings, readings[good].mean())
+
+
+def _mean_of_the_faulty(readings: tk.Tensor) -> tk.Tensor:
+    faulty = readings < 0
+    return tk.where(faulty, readings[faulty].mean(), readings)
+
+
 def _write_into_a_named_copy(readings: tk.Tensor) -> tk.Tensor:
     return readings.clone()
 
@@ -115,6 +125,18 @@ class Cleaned(Exercise):
             lambda readings: tk.where(readings < 0, readings.clamp(min=0).mean(), readings),
             "Your mean counts the faulty readings as 0. Take it over the good ones alone.",
         ),
+        "0 is a good reading": (
+            _zero_is_faulty,
+            "You replace readings of 0 as well. 0 is not negative: `< 0`.",
+        ),
+        "the mean of the faulty": (
+            _mean_of_the_faulty,
+            "You take the mean of the faulty readings. `~faulty` picks the good ones.",
+        ),
+        "without the sign": (
+            lambda readings: readings.abs(),
+            "You take the minus away. A faulty reading becomes the mean of the good ones.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -127,13 +149,16 @@ class Cleaned(Exercise):
             tk.tensor([[good[0], bad[0], 12.0], [bad[1], 0.5, good[1]]]),
             label="a table of readings",
         )
-        zero = tk.tensor([-draw.integer(1, 9), 0, draw.integer(2, 9)]).float()
+        # no mean is as far from 0 as a fault
+        zero = tk.tensor([-draw.integer(10, 19), 0, draw.integer(2, 9)]).float()
         yield case(zero, label="a reading of 0 is good")
-        a, b, c, d = *draw.distinct(2, 1, 9), *draw.integers(2, 1, 9)
+        zeros = tk.tensor([0, -draw.integer(10, 19), draw.integer(2, 9), 0]).float()
+        yield case(zeros, label="two readings of 0")
+        a, b, c, d = *draw.distinct(2, 1, 9), *draw.integers(2, 10, 19)
         yield case(tk.tensor([a, -c, -d, b]).double(), label="float64")
-        a, b, c = *draw.distinct(2, 1, 9), draw.integer(1, 9)
+        a, b, c = *draw.distinct(2, 1, 9), draw.integer(10, 19)
         yield case(tk.tensor([a, -c, b]).half(), label="half the memory (float16)")
-        a, b, c = *draw.distinct(2, 1, 9), draw.integer(1, 9)
+        a, b, c = *draw.distinct(2, 1, 9), draw.integer(10, 19)
         wide = tk.tensor([a, 99, -c, 99, b, 99]).float()
         yield case(wide[::2], label="every second reading (non-contiguous)")
         # an answer that does nothing is right here

@@ -145,6 +145,11 @@ class NearestCentre(Exercise):
             "`argmin()` without `dim` gives one place in the whole table. Name the dimension of "
             "the centres.",
         ),
+        "one coordinate": (
+            lambda points, centres: (points.unsqueeze(1) - centres)[:, :, 0].square().argmin(dim=1),
+            "Only the first coordinate counts in your answer. Square both differences and add "
+            "them.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -89,6 +89,20 @@ def _unreached_users(graph: Graph, root: str) -> list[str]:
     return order
 
 
+def _counted_once(graph: Graph, root: str) -> list[str]:
+    reached = backward_order(graph, root)
+    waiting = {name: sum(name in graph[other] for other in reached) for name in reached}
+    order, ready = [], [root]
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for source in graph[node]:
+            waiting[source] -= 1
+            if waiting[source] == 0:
+                ready.append(source)
+    return order
+
+
 @exercise("backward-order", answer=backward_order, points=5, difficulty=4, minutes=9)
 class BackwardOrder(Exercise):
     """In which order
@@ -158,6 +172,11 @@ class BackwardOrder(Exercise):
             lambda graph, root: backward_order(graph, root)[1:],
             "The root is missing. It comes first.",
         ),
+        "counted once": (
+            _counted_once,
+            "An input that is named twice is counted once and subtracted twice. Count each time "
+            "that it is named.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -181,21 +200,26 @@ class BackwardOrder(Exercise):
         aside = {**diamond(arms), "unused": ["x"]}
         yield case(mixed(aside), arms[0], label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
-        first, second, twice, other = node_names(draw, 4, 4)
-        used_twice = {first: [other, second], second: [twice, twice], other: [twice], twice: []}
-        yield case(mixed(used_twice), first, label="an input that is named twice")
+        # of the two squares one comes first from a stack, the other one from a queue
+        first, second, middle, square, other = node_names(draw, 5, 5)
+        squares: Graph = {second: [square, square, middle, other, other], middle: [square, other]}
+        squares |= {square: [], other: []}
+        yield case(mixed(squares), second, label="an input that is named twice")
+        below = {first: [second], **squares}
+        yield case(mixed(below), first, label="named twice, further down")
         ladder, root = _ladder(draw.distinct(draw.integer(10, 12), 10, 99))
         yield case(mixed(ladder), root, label="many diamonds on top of each other")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """Whether the order is a right one, and if not why."""
         graph, root = args
+        whole = {name: list(inputs) for name, inputs in graph.items()}
         order = answer(graph, root)
         if order is None:
             return order
         if not isinstance(order, (list, tuple)) or not all(type(name) is str for name in order):
             return "no list of names"
-        wrong = _wrong_order(list(order), graph, root)
+        wrong = _wrong_order(list(order), whole, root)
         return f"{wrong}: {order}" if wrong else "a right order"
 
 

@@ -60,6 +60,13 @@ def _element_by_element(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Ten
     return _with_loss(x, target, w, b, lambda x, w, b, t: ((x * w + b - t) ** 2).mean())
 
 
+def _backward_of_the_prediction(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
+    w, b = w.clone().requires_grad_(), b.clone().requires_grad_()
+    prediction = x @ w + b
+    prediction.sum().backward()
+    return ((prediction - target) ** 2).mean().item(), w.grad, b.grad
+
+
 def _without_backward(x: tk.Tensor, target: tk.Tensor, w: tk.Tensor, b: tk.Tensor) -> Any:
     return ((x @ w + b - target) ** 2).mean().item(), None, None
 
@@ -143,6 +150,18 @@ class LinearGradients(Exercise):
                 x, target, w, b, lambda x, w, b, t: ((x @ w + b - t) ** 2).mean().sqrt()
             ),
             "You took a root at the end. The loss is the mean of the squares itself.",
+        ),
+        "backward of the prediction": (
+            _backward_of_the_prediction,
+            "The loss is right; the gradients are those of the sum of the predictions. Call "
+            "`backward` on the loss.",
+        ),
+        "w first": (
+            lambda x, target, w, b: _with_loss(
+                x, target, w, b, lambda x, w, b, t: ((w @ x + b - t) ** 2).mean()
+            ),
+            "`w @ x` is another product: its inner sizes are 1 and the number of samples. The "
+            "inputs must meet: `x @ w`.",
         ),
     }
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 
 
 def slopes_of_cubes(values: list[float]) -> tk.Tensor:
@@ -54,8 +56,8 @@ class LostGradient(Exercise):
 
     **Input:** `values`, a list of Python numbers.
 
-    **Output:** the gradient of the sum of their cubes at these values, a float64 vector. The list
-    stays as it is.
+    **Output:** the gradient of the sum of their cubes at these values, as autograd finds it, a
+    float64 vector. The list stays as it is.
 
     ```python
     slopes_of_cubes([1.0, 2.0])
@@ -63,6 +65,14 @@ class LostGradient(Exercise):
     ```
     """
 
+    rules = (
+        Rule(
+            "as autograd finds it",
+            "Let autograd compute the gradient: `backward()` on the sum, then `.grad` of the leaf.",
+            needs=("backward", "grad"),
+            returns=(".grad", "grad"),
+        ),
+    )
     hints = (
         "Two tensors are made in the first line. Which of them is the leaf, and which one has the "
         "name `x`?",
@@ -79,10 +89,15 @@ class LostGradient(Exercise):
             "This is the gradient of the mean: every slope is divided by the number of elements. "
             "Take the sum.",
         ),
+        "cast at the end": (
+            lambda values: _in_float32(values).double(),
+            "The gradient is computed in float32, and the cast at the end brings no digits back. "
+            "Say the dtype where the tensor is made.",
+        ),
         "still cast": (
             _cast_after_asking,
-            "The gradient is None: gradients are kept by leaves, and what a cast gives is none. "
-            "Name float64 where the tensor is made.",
+            "The gradient is None: only leaves keep gradients, and the result of a cast is no "
+            "leaf. Name float64 where the tensor is made.",
             r"\.(double|to)\(",
         ),
         "the cubes": (
@@ -98,12 +113,21 @@ class LostGradient(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case([1.0, 2.0], label="two numbers")
-        yield case([number + 0.001 for number in draw.floats(4, 1, 9)], label="any four numbers")
-        # no float32 is equal to these
-        a, b, c, d, e = [round(number + 0.001, 3) for number in draw.floats(5, 0.1, 2)]
-        yield case([a, -b, c], label="with fractions")
-        yield case([d, 0.0, -e], label="with a zero")
-        one = draw.number(4, 9)
-        yield case([round(one + 0.001, 3)], label="a single number (size 1)")
+        # float32 holds these, and not their slopes
+        a, b, c, d, e, f, g, h = [n + 0.25 for n in draw.integers(8, 600, 999)]
+        yield case([a, b, c, d], label="any four numbers")
+        yield case([e, -f], label="with a minus")
+        yield case([g, 0.0], label="with a zero")
+        yield case([h], label="a single number (size 1)")
         yield case([draw.integer(1, 9), -draw.integer(1, 9)], label="whole numbers (int)")
         yield case([], label="no numbers (empty)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The gradient and, where the slopes are no float32, whether it has only their digits."""
+        gradient = answer(*args)
+        exact = 3 * tk.tensor(args[0], dtype=tk.float64) ** 2
+        is_float64 = isinstance(gradient, tk.Tensor) and gradient.dtype is tk.float64
+        if not is_float64 or tk.equal(exact.float().double(), exact):
+            return gradient
+        is_float32 = tk.equal(gradient.float().double(), gradient)
+        return Seen({"gradient": gradient, "it has the digits of float32": is_float32})

@@ -105,6 +105,11 @@ class SineSlope(Exercise):
             lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),
             "By hand the sign is wrong: the derivative of the sine is the cosine, without a minus.",
         ),
+        "the cosine of 2x": (
+            lambda value: (sine_slope(value)[0], math.cos(2 * value)),
+            "By hand you put the inner derivative into the cosine. It is a factor: cos(x²) times "
+            "2x.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:

@@ -100,7 +100,8 @@ class TanhGradient(Exercise):
         ),
         "brackets missing": (
             lambda upstream, out: upstream - out * out,
-            "`upstream * 1 - out ** 2` multiplies 1 alone. Put brackets around `1 - out * out`.",
+            "Only the 1 is multiplied by `upstream`: `*` comes before `-`. Put brackets around the "
+            "whole difference.",
         ),
         "exchanged": (
             lambda upstream, out: out * (1 - upstream * upstream),

@@ -63,6 +63,17 @@ def _everything(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     return gradient.sum() * tk.ones(shape, dtype=gradient.dtype)
 
 
+def _one_missing_dimension(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
+    if gradient.ndim > len(shape):
+        gradient = gradient.sum(dim=0)
+    return _only_ones(gradient, shape)
+
+
+def _first_size_of_one(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
+    gradient = _only_leading(gradient, shape)
+    return gradient.sum(dim=shape.index(1), keepdim=True) if 1 in shape else gradient
+
+
 def _from_the_right(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     while gradient.ndim > len(shape):
         gradient = gradient.sum(dim=-1)
@@ -134,6 +145,16 @@ class Unbroadcast(Exercise):
             "You sum over the last dimensions. Those that the operand lacks are at the left: "
             "`dim=0`.",
         ),
+        "one missing dimension": (
+            _one_missing_dimension,
+            "You sum over one missing dimension. More than one may be missing: `while` in place of "
+            "`if`.",
+        ),
+        "the first size of 1": (
+            _first_size_of_one,
+            "You sum over the first dimension of size 1. There may be several: go through all of "
+            "them.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -149,6 +170,7 @@ class Unbroadcast(Exercise):
         columns = draw.integer(2, 4)
         yield case(_table(draw, columns), (2, columns), label="nothing was stretched")
         h = tk.tensor(draw.floats(24, 1, 9), dtype=tk.float64).reshape(2, 3, 4)
+        yield case(h, (4,), label="two dimensions missing")
         yield case(h, (3, 1), label="a dimension missing, another of size 1")
         yield case(h, (2, 1, 4), label="the middle one")
         yield case(h, (1, 3, 1), label="the first and the last one")

@@ -38,6 +38,13 @@ def _without_the_root(graph: Graph, root: str) -> dict[str, int]:
     return counts
 
 
+def _inputs_of_the_root(graph: Graph, root: str) -> dict[str, int]:
+    counts = {root: 1}
+    for source in graph[root]:
+        counts[source] = counts.get(source, 0) + 1
+    return counts
+
+
 def _all_together(graph: Graph, root: str) -> Any:
     return sum(visits(graph, root).values())
 
@@ -110,6 +117,12 @@ class Visits(Exercise):
                 node: n for node, n in visits(graph, root).items() if node != root
             },
             "The root is missing. It is visited as well, once.",
+        ),
+        "the calls are lost": (
+            _inputs_of_the_root,
+            "Each call makes a dictionary of its own, and what the inner calls count is lost. Add "
+            "the counts that they return, or count in one dictionary for all.",
+            r"visits\(",
         ),
     }
 

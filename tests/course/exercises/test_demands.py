@@ -52,6 +52,87 @@ BROKEN = [
         """,
     ),
     (
+        "strides-of",
+        "`Tensor.stride` switches itself off",
+        """
+        def strides_of(shape):
+            return tk.zeros(shape).stride()
+        """,
+    ),
+    (
+        "private-copy",
+        "A later write to the array must not show",
+        """
+        def private_copy(array):
+            return tk.from_numpy(array)[::2, ::2].to(tk.float32)
+        """,
+    ),
+    (
+        "private-copy",
+        "every second row and column",
+        """
+        def private_copy(array):
+            return tk.tensor(array, dtype=tk.float32)[::2]
+        """,
+    ),
+    (
+        "stereo",
+        "It shares the memory of `samples`",
+        """
+        def channels_of(samples):
+            return samples.reshape(-1, 2).T.clone()
+        """,
+    ),
+    (
+        "product-chain",
+        "as a Python int",
+        """
+        def product_chain(A, B):
+            flat = (A @ B).T.flatten()
+            return flat, flat.argmax()
+        """,
+    ),
+    (
+        "broadcast-shape",
+        "raise `ValueError`, whatever the library itself raises",
+        """
+        def broadcast_shape(a, b):
+            pairs = zip((1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b)
+            return tuple(y if x == 1 else x for x, y in pairs)
+        """,
+    ),
+    (
+        "broadcast-shape",
+        "compute with the sizes alone",
+        """
+        def broadcast_shape(a, b):
+            try:
+                return tuple((tk.ones(a) + tk.ones(b)).shape)
+            except RuntimeError:
+                raise ValueError from None
+        """,
+    ),
+    (
+        "numeric-gradient",
+        "with the measured slopes",
+        """
+        def numeric_gradient(x, h):
+            return 3 * x**2 + 2
+        """,
+    ),
+    (
+        "linear-gradients",
+        "stay as they are, `requires_grad` included",
+        """
+        def linear_gradients(x, target, w, b):
+            w.requires_grad_()
+            b.requires_grad_()
+            loss = ((x @ w + b - target) ** 2).mean()
+            loss.backward()
+            return loss.item(), w.grad, b.grad
+        """,
+    ),
+    (
         "channels-first",
         "a contiguous float32 tensor",
         """
@@ -74,6 +155,24 @@ BROKEN = [
         def cleaned(readings):
             readings[readings < 0] = readings[readings >= 0].mean()
             return readings
+        """,
+    ),
+    (
+        "lost-gradient",
+        "as autograd finds it",
+        """
+        def slopes_of_cubes(values):
+            return 3 * tk.tensor(values, dtype=tk.float64) ** 2
+        """,
+    ),
+    (
+        "lost-gradient",
+        "float64 vector",
+        """
+        def slopes_of_cubes(values):
+            x = tk.tensor(values, requires_grad=True)
+            (x**3).sum().backward()
+            return x.grad.double()
         """,
     ),
     (
@@ -548,7 +647,7 @@ def written_over(value):
 
 
 # with arguments that were written over these raise: they use them after the answer has ended
-USED_LATER = {"another-answer-each-time", "backward-order", "own-operations", "own-tensor"}
+USED_LATER = {"another-answer-each-time", "own-operations", "own-tensor"}
 USED_LATER |= {"record-result", "sigmoid-gradient", "stale-value"}
 
 

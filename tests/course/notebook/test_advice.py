@@ -232,6 +232,10 @@ def test_the_right_number_as_a_float_is_told_to_be_a_whole_number():
     predictions = {asked: right + 0.0 for asked, right in exercise.right.items()}
     said = "This prediction is a float; write a whole number: `2`."
     assert judge(exercise, predictions).rows[0].tip == said
+    exercise = load()["what-shape"]
+    predictions = {asked: [size + 0.0 for size in right] for asked, right in exercise.right.items()}
+    said = "There are floats in this prediction; write whole numbers: `[3]`."
+    assert judge(exercise, predictions).rows[2].tip == said
 
 
 def test_an_answer_that_prints_nothing_is_not_said_to_print():

@@ -157,6 +157,30 @@ SLIPS = [
     ),
     ("celsius", "x =+ 1\n    return x", "=+ in place of +=", "sets `x` to 1"),
     (
+        "standard-rows",
+        "for row in x:\n        row = row - row.mean()\n    return x",
+        "another value for a name",
+        "changes nothing in `x`. An index writes there: `x[i] = ...`",
+    ),
+    (
+        "cleaned",
+        "result = readings.clone()\n    bad = result[result < 0]\n    return result",
+        "a name is not used",
+        "gives `bad` a value",
+    ),
+    (
+        "lost-gradient",
+        "x = tk.tensor(values)\n    x.requires_grad\n    x.sum().backward()\n    return x.grad",
+        "a result is lost",
+        "`x.requires_grad_()` asks for one",
+    ),
+    (
+        "channels-first",
+        "moved = photos.permute(0, 3, 1, 2)\n    moved.contiguous()\n    return moved",
+        "a result is lost",
+        "`moved.contiguous()` returns something",
+    ),
+    (
         "sgd-step",
         (
             "with tk.no_grad():\n        for p, g in zip(parameters, gradients):\n            "
@@ -217,6 +241,9 @@ def test_a_slip_is_named(id, body, name, words):
         "class F:\n    def set(self, x):\n        x = self.x = x\n        return x",
         "@cuda.kernel\ndef f(x, out):\n    out[0] = 0\n    out[0] += x[0]",
         "def f(x):\n    y = x.clone()\n    y += 1\n    return y",
+        "def f(xs):\n    for x in xs:\n        x = x * 2\n        xs += x\n    return xs",
+        "def f(x):\n    _ = x * 2\n    return x",
+        "def f(pairs):\n    for a, b in pairs:\n        a, b = b, a\n        pairs += [a, b]",
         "def f(t):\n    kind = t.dtype.is_floating_point\n    return kind, t.ndim > 0",
     ],
 )
@@ -268,14 +295,20 @@ def test_a_pair_that_is_asked_for_has_no_decimal_comma():
     assert first_slip(source, Outcome(value=(4, 1)), Outcome(value=4)).name == "a decimal comma"
 
 
-def test_a_known_mistake_comes_before_a_slip():
-    source = "def brighter(pixels, amount):\n    pixels = pixels.clone()\n    pixels.add(amount)\n"
-    source += "    pixels.clamp(0, 255)\n    return pixels"
+@pytest.mark.parametrize(
+    ("body", "mistake"),
+    [
+        ("pixels += amount\n    return pixels.clamp(0, 255)", "writes into the photo"),
+        ("pixels.add(amount)\n    return (pixels + amount).clamp(max=255)", "a result is lost"),
+    ],
+)
+def test_a_known_mistake_comes_before_a_slip_and_a_line_that_does_nothing_before_both(
+    body, mistake
+):
+    source = f"def brighter(pixels: tk.Tensor, amount):\n    {body}"
     names = {"tk": tk}
     exec(source, names)
-    assert judge(EXERCISES["brighter"], names["brighter"], source=source).mistake == (
-        "the result is lost"
-    )
+    assert judge(EXERCISES["brighter"], names["brighter"], source=source).mistake == mistake
 
 
 @pytest.mark.parametrize(
@@ -305,8 +338,16 @@ def test_a_known_mistake_comes_before_a_slip():
         ("return x + y", "NotAllowed: f is what you are asked to write", "a call", "calls it for"),
         ("a, b = x", "not enough values to unpack (expected 2, got 1)", "values", "2 names for 1"),
         ("return x.item()", "something else", "", ""),
+        ("x = zeros(dtype='int8')", "must be torch.dtype, not str", "a dtype", "`dtype=tk.int8`"),
+        ("x = zeros(dtype='torch.whole')", "must be torch.dtype, not str", "a dtype", "tk.int64`"),
+        ("y = f(x.stride())", "'tuple' object cannot be interpreted as an integer", "", ""),
+        ("y = x.shape", "'tuple' object cannot be interpreted as an integer", "a tuple", "[0]`"),
+        ("y = mean(x)", "mean(): argument 'input' must be Tensor, not list", "a list for", "stack"),
+        ("x.clone()", "'numpy.ndarray' object has no attribute 'clone'", "a number", "An array"),
+        ("x.backward()", "'float' object has no attribute 'backward'", "a number", "`.item()`"),
+        ("x.own()", "'float' object has no attribute 'own'", "", ""),
         ("return 5", "converted to Scalar", "", ""),
-        ("return x[n] + y[n]", "index 0 is out of bounds", "", ""),
+        ("return x[n] + y[n]", "index 0 is out of bounds", "an index", "One of `x[n]`, `y[n]`"),
         ("return a / n + a / m", "division by zero", "", ""),
     ],
 )
