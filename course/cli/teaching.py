@@ -52,8 +52,10 @@ def build(
     _written(root, changed)
     print(f"{len(chosen)} built, {len(changed)} files changed.")
     from course.authoring.audit import lacking
+    from course.authoring.form import departures
 
-    if found := [sentence for name in chosen for sentence in lacking(name)]:
+    found = [each for name in chosen for each in (*departures(root, name), *lacking(name))]
+    if found:
         print("The notebooks are built. Before they are released, mend this:")
         for sentence in found:
             print(f"  {sentence}")
@@ -100,7 +102,9 @@ def new_chapter(
     from course.authoring import new as writer
 
     root = _own_root()
-    _written(root, writer.new_chapter(root, name))
+    written = writer.new_chapter(root, name)
+    _written(root, written)
+    print("The way back: remove these files.")
     print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
 
 
@@ -115,7 +119,9 @@ def new_exercise(
 
     root = _own_root()
     name = paths.chapter_named(chapter, paths.written_chapters(root))
-    _written(root, writer.new_exercise(root, id, name))
+    written = writer.new_exercise(root, id, name)
+    _written(root, written)
+    print(f"The way back: remove {written[0].name}, and from the other files what names {id}.")
     print(f"Fill these places in; course build {name} says what is still missing.")
     print("If it is to give points, change `points=0` and remove `further=True`.")
 

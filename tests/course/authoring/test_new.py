@@ -47,6 +47,7 @@ def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
     for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "77")):
         done = course(checkout, "new", *arguments)
         assert done.returncode == 0, done.stderr
+        assert "The way back: remove" in done.stdout
     built = course(checkout, "build", CHAPTER)
     assert built.returncode == 1, built.stderr
     assert (checkout / "notebooks" / CHAPTER / f"{CHAPTER}.ipynb").is_file()
@@ -99,7 +100,7 @@ def test_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
     for file in ("solutions/12_kernels.py", "tests/course/exercises/test_ch12_kernels.py"):
         shutil.copy(ROOT / file, checkout / file)
     written = new.new_exercise(checkout, "last-kernel", "12_kernels")
-    assert written[0].name == "__init__.py"
+    assert written[0].name == "last_kernel.py"
     found = "from course.notebook.exercise import load; print(list(load('12_kernels'))[-1])"
     ran = subprocess.run(
         [sys.executable, "-c", found], cwd=checkout, capture_output=True, text=True, check=False
