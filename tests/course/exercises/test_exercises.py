@@ -43,7 +43,8 @@ def test_typed_off_answers_earn_nothing(exercise):
     report = judge(exercise, unknown, run=typed_off)
     assert report.earned == 0
     if fixed_cases(exercise):
-        assert report.notes[0].startswith("The cases that pass have the same numbers")
+        told = any(note.startswith("The cases that pass have the same") for note in report.notes)
+        assert told == (exercise.points > 0)  # a further exercise has no points to lose
 
 
 ROUNDED = "sine-slope"  # what the check sees is what is returned, with fewer digits
