@@ -82,7 +82,11 @@ def _own_chapter(name: str) -> tuple[Path, str]:
     from course.shared import paths
 
     root = _own_root()
-    return root, paths.chapter_named(name, paths.released_chapters(root))
+    built = paths.released_chapters(root)
+    chapter = paths.chapter_named(name, sorted({*built, *paths.written_chapters(root)}))
+    if chapter not in built:
+        raise CourseError(f"{chapter} is not built: course build {chapter}.")
+    return root, chapter
 
 
 def _written(root: Path, changed: Iterable[Path]) -> None:

@@ -68,6 +68,11 @@ def test_build_check_reset_and_update_are_one_way(course: Path) -> None:
     assert commands.app(["update", "1"], standalone_mode=False) == 1
 
 
+def test_a_chapter_that_is_written_and_not_built_is_told_so(course: Path) -> None:
+    with pytest.raises(CourseError, match="01_numbers is not built: course build 01_numbers"):
+        _run("export", "1", "--to", "csv")
+
+
 def test_drift_ends_the_check_with_the_command_that_mends_it(course: Path) -> None:
     with pytest.raises(
         CourseError, match=r"01_numbers\.ipynb is missing; mend it with: course build"
