@@ -150,11 +150,11 @@ def _wrong_core(chapter: str, exercises: list[Exercise]) -> Iterator[str]:
     core, expected = len(exercises) - len(further), CORE.get(chapter, 5)
     if core != expected:
         yield (
-            f"its core has {core} exercises, and should have {expected}: mark others "
-            "`further=True, points=0`"
+            f"exercises of its core: {core}, and there should be {expected}; one with "
+            "`further=True, points=0` is not of the core"
         )
     if len(further) < 2:
-        yield f"it has {len(further)} further exercises; two are needed"
+        yield f"exercises with `further=True`: {len(further)}; two are needed"
     if len({exercise.kind for exercise in exercises}) < 4:
         yield "its exercises are of fewer than four kinds"
 

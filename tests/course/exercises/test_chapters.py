@@ -54,7 +54,7 @@ def test_a_text_that_departs_from_the_form_is_told(tmp_path, before, after, word
     ("attribute", "value", "words"),
     [
         ("points", 9.0, "points, and should give 20: change `points=`"),
-        ("further", True, "its core has 4 exercises, and should have 5"),
+        ("further", True, "exercises of its core: 4, and there should be 5"),
         ("minutes", 99.0, "75 are the most"),
         ("hints", ("Read it again", "Read."), "end this with a full stop"),
         ("witness", "inside", "points; 2 are the most, a tenth"),
