@@ -311,9 +311,8 @@ def export(
     config = nbgrader_config(own=True)
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
-        print(
-            f"Not graded by hand yet, so with fewer points: {listed(open_ones, intake.MOST_NAMED)}."
-        )
+        names = listed(open_ones, intake.MOST_NAMED)
+        print(f"For a person to grade, or to look at again after a regrade, in Formgrader: {names}.")
     print(file)
 
 
