@@ -312,7 +312,7 @@ def export(
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
         names = listed(open_ones, intake.MOST_NAMED)
-        print(f"For a person to grade, or to look at again after a regrade, in Formgrader: {names}.")
+        print(f"For a person to grade, or to look at again after a regrade: {names}.")
     print(file)
 
 

@@ -546,7 +546,7 @@ def _not_imported(chapter: str, error: Exception) -> str:
         file, line, what = error.filename, error.lineno, error.msg
     else:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        file, line, what = last.filename, last.lineno, error
+        file, line, what = last.filename, last.lineno, str(error)
     kind = type(error).__name__
     return f"The exercises of {chapter} cannot be read: {file}, line {line}: {kind}: {what}"
 
