@@ -79,9 +79,9 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
     last: list[Any] = []
     try:
         for one in sorted(wanted):
-            exists, value, _ = caller.look(one)
-            if exists:
-                namespace[one] = value
+            found = caller.look(one)
+            if found.exists:
+                namespace[one] = found.value
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:

@@ -19,7 +19,7 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.plugins import LateSubmissionPlugin
-from sqlalchemy import make_url, select
+from sqlalchemy import Table, bindparam, insert, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
@@ -29,6 +29,9 @@ from course.notebook.matching import Source
 from course.shared import paths
 from course.shared.errors import CourseError
 from course.shared.words import listed
+
+_SUBMISSIONS, _NOTEBOOKS = SubmittedAssignment.__table__, SubmittedNotebook.__table__
+_GRADES, _COMMENTS = Grade.__table__, Comment.__table__
 
 
 class ChapterEntries:
@@ -140,12 +143,21 @@ class ChapterEntries:
         database = self._book.db
         try:
             notebook = self._submission(learner, timestamp)
-            for id, name in self.graded.items():
-                grade = _of_cell(notebook.grades, Grade, id)
-                is_for_a_person = grade.manual_score is not None or scores[name] is None
-                grade.auto_score, grade.needs_manual_grade = scores[name], is_for_a_person
-            for id, name in self.commented.items():
-                _of_cell(notebook.comments, Comment, id).auto_comment = comments[name]
+            of_hand = (_GRADES.c.notebook_id == notebook, _GRADES.c.manual_score.is_not(None))
+            by_hand = {*database.execute(select(_GRADES.c.cell_id).where(*of_hand)).scalars()}
+            grades = {
+                id: {
+                    "auto_score": scores[name],
+                    "needs_manual_grade": id in by_hand or scores[name] is None,
+                }
+                for id, name in self.graded.items()
+            }
+            self._write(_GRADES, notebook, grades)
+            self._write(
+                _COMMENTS,
+                notebook,
+                {id: {"auto_comment": comments[name]} for id, name in self.commented.items()},
+            )
             self._penalise(notebook)
             database.commit()
         except BaseException:
@@ -153,6 +165,26 @@ class ChapterEntries:
             raise
         finally:
             database.expunge_all()  # otherwise thousands of objects stay in memory
+
+    def _write(self, table: Table, notebook: str, entries: Mapping[str, dict[str, Any]]) -> None:
+        """Write some columns of the entries about these cells; new ones where there are none.
+
+        Statements about many rows at once: as objects of nbgrader's they take thrice the time.
+        """
+        database, of = self._book.db, table.c.notebook_id == notebook
+        known = {*database.execute(select(table.c.cell_id).where(of)).scalars()}
+        rows = [{"cell": id, **columns} for id, columns in entries.items() if id in known]
+        if rows:
+            changes: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "cell"}
+            of_cell = table.c.cell_id == bindparam("cell")
+            database.execute(update(table).where(of, of_cell).values(changes), rows)
+        of_notebook = {"notebook_id": notebook}
+        if new := [
+            {"cell_id": id, **of_notebook, **columns}
+            for id, columns in entries.items()
+            if id not in known
+        ]:
+            database.execute(insert(table), new)
 
     def extend(self, learner: str, days: float) -> None:
         """Extend a learner's due date by some days; this replaces an earlier extension.
@@ -165,32 +197,43 @@ class ChapterEntries:
         database = self._book.db
         if database.get(Student, learner) is None:
             raise CourseError(f"The gradebook does not know {learner}: nbgrader db student add.")
-        self._submission(learner, None)
+        notebook = self._submission(learner, None)
         self._book.grant_extension(self._name, learner, days=days)
-        self._penalise(self._submission(learner, None))
+        self._penalise(notebook)
         database.commit()
 
-    def _submission(self, learner: str, timestamp: str | None) -> SubmittedNotebook:
-        """The entry of a submission's notebook, made with that of the submission where needed."""
+    def _submission(self, learner: str, timestamp: str | None) -> str:
+        """The id of the entry of a submission's notebook, made with all above it where needed."""
         database = self._book.db
         wanted = {"assignment_id": self._id, "student_id": learner}
-        submission = database.query(SubmittedAssignment).filter_by(**wanted).one_or_none()
-        if submission is None:
+        id = database.execute(select(_SUBMISSIONS.c.id).filter_by(**wanted)).scalar()
+        if id is None:
             if database.get(Student, learner) is None:
-                database.add(Student(id=learner))
-            submission = SubmittedAssignment(**wanted)
-            database.add(submission)
-        submission.timestamp = _moment(timestamp) or submission.timestamp
-        notebooks = {each.notebook_id: each for each in submission.notebooks}
-        for id in self._notebooks - notebooks.keys():
-            notebooks[id] = SubmittedNotebook(notebook_id=id)
-            submission.notebooks.append(notebooks[id])
+                self._add(Student.__table__, id=learner)
+            id = self._add(_SUBMISSIONS, **wanted)
+        if moment := _moment(timestamp):
+            submission = _SUBMISSIONS.c.id == id
+            database.execute(update(_SUBMISSIONS).where(submission).values(timestamp=moment))
+        of = _NOTEBOOKS.c.assignment_id == id
+        columns = select(_NOTEBOOKS.c.notebook_id, _NOTEBOOKS.c.id).where(of)
+        notebooks = {row.notebook_id: row.id for row in database.execute(columns)}
+        for each in self._notebooks - notebooks.keys():
+            notebooks[each] = self._add(_NOTEBOOKS, notebook_id=each, assignment_id=id)
         return notebooks[self._notebook]
 
-    def _penalise(self, notebook: SubmittedNotebook) -> None:
+    def _add(self, table: Table, **columns: Any) -> str:
+        """The key of a new row."""
+        return str(self._book.db.execute(insert(table), columns).inserted_primary_key[0])
+
+    def _penalise(self, notebook: str) -> None:
         """Take off what lateness costs now."""
-        self._book.db.flush()  # the database adds the points
-        notebook.late_submission_penalty = _penalty(notebook, self._config)
+        if self._due is None:
+            penalty = None
+        else:
+            found = self._book.db.get_one(SubmittedNotebook, notebook, populate_existing=True)
+            penalty = _penalty(found, self._config)
+        of = _NOTEBOOKS.c.id == notebook
+        self._book.db.execute(update(_NOTEBOOKS).where(of).values(late_submission_penalty=penalty))
 
 
 def _moment(timestamp: str | None) -> datetime | None:
@@ -208,15 +251,6 @@ def _penalty(notebook: SubmittedNotebook, config: Config) -> float | None:
     plugin = config.AssignLatePenalties.get("plugin_class", LateSubmissionPlugin)(config=config)
     penalty = plugin.late_submission_penalty(submission.student_id, notebook.score, late)
     return None if penalty is None else min(max(penalty, 0), notebook.score)
-
-
-def _of_cell(entries: list[Any], kind: type, cell: str) -> Any:
-    """The entry about a cell; it is made where there is none yet."""
-    found = next((entry for entry in entries if entry.cell_id == cell), None)
-    if found is None:
-        found = kind(cell_id=cell)
-        entries.append(found)
-    return found
 
 
 def check_current(root: Path, source: Source, results: Sequence[Result], config: Config) -> None:

@@ -242,22 +242,20 @@ def check_exercise(
             death = str(problem)
             return Outcome("raised", error=Ended(), message=(death, ""))
 
-    namespace: dict[str, Any] = {}
     try:
-        exists, value, source = caller.look(exercise.name)
-        for name in answer.library_names(source, runs):
-            namespace[name] = caller.look(name)[1]
+        looked = caller.look(exercise.name, answer.library_names(runs))
     except (Died, WireError) as problem:
         text = str(problem)
         return Report(exercise.id, exercise.title, "stopped", exercise.points, message=text), text
-    if exists:
-        namespace[exercise.name] = value
-    found = answer.find(exercise, namespace, runs, lambda _: source)
+    namespace: dict[str, Any] = dict.fromkeys(looked.overwritten)  # None cannot be called either
+    if looked.exists:
+        namespace[exercise.name] = looked.value
+    found = answer.find(exercise, namespace, runs, lambda _: looked.source)
     if found.state != "ready":
         report = nothing_to_check(exercise, found)
     else:
         report = check_with(
-            exercise, value, seed=seed, seconds=seconds, run=run, source=found.source
+            exercise, looked.value, seed=seed, seconds=seconds, run=run, source=found.source
         )
     return with_note(report, found), death
 

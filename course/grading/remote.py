@@ -41,6 +41,18 @@ class TimeLimitThere(TimeLimit):
     """An answer's time was up, and the other side stopped it."""
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What a name of the notebook means."""
+
+    exists: bool = False
+    value: Any = None
+    source: str | None = None
+    """The text of a function."""
+    overwritten: Sequence[str] = ()
+    """The names of the library, of those asked for, that no longer mean a function or a module."""
+
+
 @dataclass
 class Caller:
     """Makes the calls of one check on one session."""
@@ -56,22 +68,19 @@ class Caller:
     """Bytes of memory that came with replies, and of the arrays that look at it."""
     _functions: list[Any] = field(default_factory=list)
 
-    def look(self, name: str) -> tuple[bool, Any, str | None]:
-        """Whether the notebook has this name, its value, and the text of a function."""
-        exists, value = self._found("look", name)
-        source = None
-        if isinstance(value, Answer) and value.kind in ("a function", "a Kernel"):
-            _, source = self._found("getsource", value)
-        return exists, value, source[:LONGEST_SOURCE] if type(source) is str else None
-
-    def _found(self, function: str, wanted: Any) -> tuple[bool, Any]:
-        """Whether a function there returned something in time, and what."""
+    def look(self, name: str, library: Iterable[str] = ()) -> Looked:
+        """What a name of the notebook means, and which of these names of the library changed."""
         try:
-            return True, self.call(function, wanted)
+            found = self.call("look", name, list(library))
         except BaseException as error:
             if isinstance(error, TimeLimitThere) or is_from_there(error):
-                return False, None
+                return Looked()
             raise
+        if type(found) is not tuple or len(found) != 3:
+            raise WireError("What a name means is damaged.")
+        value, source, overwritten = found
+        text = source[:LONGEST_SOURCE] if type(source) is str else None
+        return Looked(True, value, text, _texts(overwritten))
 
     def call(self, function: int | str, /, *args: Any, **options: Any) -> Any:
         """What a function there returns; what it wrote into its arguments is written here, too.
@@ -153,16 +162,19 @@ class Caller:
 
     def _try_out(self, owners: list[np.ndarray], value: Any) -> None:
         """Write other numbers through the arguments on both sides; both results must show them."""
-        before = [bytes_of(owner).copy() for owner in owners]
-        other = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in before]
-        for wanted in (other, before):
-            for owner, content in zip(owners, wanted, strict=True):
-                bytes_of(owner)[:] = content
-            sent = [content.tobytes() for content in wanted]
-            reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
-            once_more = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-            if _numbers(once_more) != _numbers(value):
-                raise WireError("Memory is shared otherwise than was said.")
+        memories = [bytes_of(owner) for owner in owners]
+        before = [memory.copy() for memory in memories]
+        other = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in memories]
+        sent = [content.tobytes() for content in other]
+        reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
+        once_more = Decoder(blocks, self._remote_object).decode(reply.get("value"))
+        for memory, content in zip(memories, other, strict=True):
+            memory[:] = content
+        shown = _numbers(value)
+        for memory, content in zip(memories, before, strict=True):
+            memory[:] = content
+        if _numbers(once_more) != shown:
+            raise WireError("Memory is shared otherwise than was said.")
 
     def _keep(self, function: Any) -> int:
         self._functions.append(function)

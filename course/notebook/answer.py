@@ -125,18 +125,18 @@ LIBRARY = frozenset(
 """Names that belong to the library and to Python, which a cell may give another value."""
 
 
-def library_names(source: str | None, runs: Sequence[Run]) -> list[str]:
-    """The names of the library that an answer with this text uses and that a cell has bound."""
-    tree = parsed(source)
-    names = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    own = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
-    bound = {name for run in runs for name in run.bound}
-    return sorted(LIBRARY & bound & {name.id for name in names} - own)
+def library_names(runs: Sequence[Run]) -> list[str]:
+    """The names of the library that a cell has bound."""
+    return sorted(LIBRARY & {name for run in runs for name in run.bound})
 
 
 def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], source: str | None) -> str:
     """A sentence about a name of the library that the answer uses and that means a value now."""
-    for name in library_names(source, runs):
+    tree = parsed(source)
+    names = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    own = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    used = {name.id for name in names} - own
+    for name in filter(used.__contains__, library_names(runs)):
         value = namespace.get(name, print)
         if compare.kind(value) == "a module" or callable(value):
             continue

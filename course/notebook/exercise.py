@@ -25,7 +25,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, update_wrapper
+from functools import cache, lru_cache, update_wrapper
 from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
@@ -77,6 +77,7 @@ EDGES = {
 
 
 @cache
+@lru_cache(maxsize=1024)
 def _is_named(statement: str, label: str) -> bool:
     """Whether the statement names the edge of a case with this label, if it is an edge case."""
     words = " ".join(statement.split())

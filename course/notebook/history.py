@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 UNKNOWN = "unknown"
@@ -47,7 +48,7 @@ class Run:
     def defines(self) -> list[str]:
         """The functions, classes and names that this cell defines at its top level."""
         names: list[str] = []
-        for statement in self._statements():
+        for statement in self._statements:
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign):
@@ -57,8 +58,9 @@ class Run:
     def leaves_out(self, name: str) -> bool:
         """True if nothing in this cell binds `name`; False where that cannot be told."""
         names = bound_names(self.source)
-        return bool(self._statements()) and name not in names and "*" not in names
+        return bool(self._statements) and name not in names and "*" not in names
 
+    @cached_property
     def _statements(self) -> list[ast.stmt]:
         return _statements(self.source)
 

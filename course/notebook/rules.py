@@ -12,6 +12,7 @@ import builtins
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from course.shared.errors import TimeLimit
 
@@ -72,8 +73,9 @@ def names_read(tree: ast.AST) -> set[str]:
     return {node.id for node in (*loaded, *added_to) if isinstance(node, ast.Name)}
 
 
+@lru_cache(maxsize=32)  # each sentence that may be said asks for the same tree
 def parsed(source: str | None) -> ast.Module | None:
-    """The syntax tree of an answer; None if it cannot be read."""
+    """The syntax tree of an answer, to be read only; None if it cannot be read."""
     if source is None or len(source) > LONGEST:
         return None
     try:

@@ -14,7 +14,7 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,7 @@ def restored() -> Iterator[list[str]]:
     """
     changed: list[str] = []
     before = {words: read() for words, (read, _) in SETTINGS.items()}
-    names = {path: dict(vars(owner)) for path, owner in OWNERS.items()}
+    names = {path: _names_of(path) for path in OWNERS}
     try:
         yield changed
     finally:
@@ -139,6 +139,18 @@ def restored() -> Iterator[list[str]]:
                 changed.append(words)
 
 
+_NAMES: dict[str, dict[str, Any]] = {}
+"""What the owners held when their names were last copied: to compare is quicker than to copy."""
+
+
+def _names_of(path: str) -> dict[str, Any]:
+    """The names of an owner with their values, as they are now."""
+    now = vars(OWNERS[path])
+    if not _is_same(now, _NAMES.get(path, {})):
+        _NAMES[path] = dict(now)
+    return _NAMES[path]
+
+
 def _put_names_back(names: dict[str, dict[str, Any]]) -> list[str]:
     """Put functions back that were replaced, and give their names.
 
@@ -147,9 +159,9 @@ def _put_names_back(names: dict[str, dict[str, Any]]) -> list[str]:
     found = []
     for path, known in names.items():
         owner = OWNERS[path]
-        now = dict(vars(owner))
-        if _is_same(now, known):
+        if _is_same(vars(owner), known):
             continue
+        now = dict(vars(owner))
         for name, value in known.items():
             if name not in now or now[name] is not value:
                 setattr(owner, name, value)
@@ -160,7 +172,8 @@ def _put_names_back(names: dict[str, dict[str, Any]]) -> list[str]:
     return found
 
 
-def _is_same(now: Any, known: dict[str, Any]) -> bool:
+def _is_same(now: Mapping[str, Any], known: dict[str, Any]) -> bool:
+    """Whether both hold the same objects by the same names."""
     try:
         return bool(now == known)  # calls no `__eq__` where both are one object
     except Exception:

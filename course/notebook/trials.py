@@ -6,11 +6,10 @@ Cases are drawn from a seed. A usual mistake is recognised by what it does in th
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from course.notebook import compare
@@ -149,18 +148,18 @@ def recognised(
     code = "" if tree is None else ast.unparse(tree)  # without comments
     first = next(n for n, trial in enumerate(tried) if trial.case.weight and not trial.is_passed)
     found: list[tuple[int, Mistake]] = []
-    right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
         if code and not re.search(mistake.code, code):
             continue
-        again = trials(exercise, mistake.answer, seed, Budget(seconds), right=right)
-        wrong_trials = list(itertools.islice(again, first + 1))
+        given, budget = _drawn(exercise, seed), Budget(seconds)
+
+        run = partial(_beside, exercise, mistake.answer, budget)
         # most are told apart by the first failure alone
-        wrong = wrong_trials[first]
+        wrong = run(tried[first], given[first])
         if wrong.is_passed or not tried[first].outcome.agrees_with(wrong.outcome):
             continue
-        wrong_trials += again
-        pairs = list(zip(tried, wrong_trials, strict=True))
+        others = [wrong if n == first else run(tried[n], given[n]) for n in range(len(tried))]
+        pairs = list(zip(tried, others, strict=True))
         telling = [(own.outcome, wrong.outcome) for own, wrong in pairs if not wrong.is_passed]
         if len(telling) >= 2 and _err_alike(telling):
             # an exception tells little: then they agree in all cases
@@ -170,6 +169,11 @@ def recognised(
                 continue
             found.append((len(telling), mistake))
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _beside(exercise: Exercise, answer: Any, budget: Budget, own: Trial, given: Case) -> Trial:
+    """The trial of another answer in the case of this one. given: that case, drawn again."""
+    return replace(own, outcome=run_case(exercise, answer, given, own.case, budget))
 
 
 def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:

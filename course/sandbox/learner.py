@@ -8,8 +8,8 @@ These are the requests. Each has one reply with the same `n`; `cells` has one fo
     call     {function, args, options, without, cuda, seconds}, function: a number, or a name in
              `functions`; cuda: whether there is such a device, if need be a simulated one; while it
              runs, functions that stayed with the checker are called back: {callback, args}
-    probe    blocks: new numbers for the memory of the last call's arguments; the reply has the last
-             call's result as it is then
+    probe    blocks: other numbers for the memory of the last call's arguments; the reply has the
+             last call's result as it is with them; after it they are as before
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import time
 from functools import partial
 from operator import getitem
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Learner:
         self.wire, self.shell = wire, shell
         self.home = Path.cwd()
         self.functions = {known.__name__: known for known in _FUNCTIONS}
-        self.functions["look"] = lambda name: shell.user_ns[name]
+        self.functions["look"] = self._look
         self.objects: list[Any] = []
         self.memory: list[np.ndarray] = []
         self.result: Any = None
@@ -150,12 +151,31 @@ class Learner:
         reply["same"] = _same(encoder.owners, blocks)
         return reply, encoder.blocks
 
+    def _look(self, name: str, library: list[str]) -> tuple[Any, str | None, list[str]]:
+        """A value, the text of a function, and which of the library's names mean something else.
+
+        All in one reply: it is asked at each check.
+        """
+        names = self.shell.user_ns
+        value, source = names[name], None
+        function = getattr(value, "__wrapped__", value)  # of a kernel
+        if type(function) is FunctionType:
+            with contextlib.suppress(OSError, TypeError, SyntaxError):  # not from a cell
+                source = inspect.getsource(function)
+        meant = {each: names[each] for each in library if each in names}
+        changed = [n for n, v in meant.items() if not (callable(v) or type(v) is ModuleType)]
+        return value, source, changed
+
     def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Reply:
+        before = [block.copy() for block in self.memory]
         for block, content in zip(self.memory, blocks, strict=True):
             block[:] = content
         encoder = Encoder(self._keep)
         encoder.memory = self.memory
-        return {"value": encoder.encode(self.result)}, encoder.blocks
+        reply, shown = {"value": encoder.encode(self.result)}, [*map(bytes, encoder.blocks)]
+        for block, content in zip(self.memory, before, strict=True):
+            block[:] = content
+        return reply, shown
 
     def _checker_object(self, coded: Message) -> Any:
         """The learner's own object of a handle, or a function that calls the checker back."""
@@ -204,7 +224,6 @@ _FUNCTIONS = (
     iter,
     next,
     len,
-    inspect.getsource,
     tk.autograd.grad,
     assembly.tried,
 )

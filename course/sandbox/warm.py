@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 import json
 import os
 import pkgutil
@@ -70,6 +71,7 @@ def _imports() -> Shell:
 
     import tensorkit as tk
     from course.engine import assembly  # noqa: F401
+    from course.notebook.quiet import run_quietly
     from course.sandbox import learner, shell  # noqa: F401
 
     for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):
@@ -79,6 +81,10 @@ def _imports() -> Shell:
     plt.figure(figsize=(1, 1)).savefig(os.devnull, format="png")
     plt.close("all")
     made.run_cell("1 / 0", store_history=False)
+    # what the first check of each process would compile or copy
+    made.run_cell("def warm_up():\n    return 0\nwarm_up()", store_history=False)
+    inspect.getsource(made.user_ns.pop("warm_up"))
+    run_quietly(gc.collect, 1.0, ())
     made.outputs.begin()
     np.random.seed(0)
     tk.manual_seed(0)

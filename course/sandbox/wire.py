@@ -97,13 +97,9 @@ class Wire:
 
     def _read(self, size: int, until: float) -> bytearray:
         while len(self._arrived) < size:
-            if time.monotonic() > until:  # also where bytes arrive without end
-                raise TimeoutError
+            self._wait(select.POLLIN, until)  # raises also where bytes arrive without end
             try:
                 piece = os.read(self.descriptor, 1 << 18)
-            except BlockingIOError:
-                self._wait(select.POLLIN, until)
-                continue
             except OSError as problem:
                 raise Closed from problem
             if not piece:

@@ -37,7 +37,7 @@ LOOK = (
     "own = it.Learner._do_call\n"
     "def forged(self, message, blocks):\n"
     "    reply, memory = own(self, message, blocks)\n"
-    "    if message['function'] == {function!r}:\n"
+    "    if message['function'] == 'look':\n"
     "        reply['value'] = {forged}\n"
     "    return reply, memory\n"
     "it.Learner._do_call = forged"
@@ -46,9 +46,9 @@ STREAM = "dict(output_type='stream', text='%s'"
 FORGED_TEXT = "8 MB of a cell's text"
 FORGED = {
     FORGED_TEXT: RUN.format(forged="source='x = 1;' * 1_300_000"),
-    "8 MB of a function's text": LOOK.format(function="getsource", forged="'x = 1;' * 1_300_000"),
+    "8 MB of a function's text": LOOK.format(forged="{'t': [1, 'x = 1;' * 1_300_000, {'l': []}]}"),
     "8 MB of {} as outputs": RUN.format(forged="outputs=[{}] * 2_000_000"),
-    "8 MB of {} as a value": LOOK.format(function="look", forged="{'l': [{}] * 2_000_000}"),
+    "8 MB of {} as a value": LOOK.format(forged="{'l': [{}] * 2_000_000}"),
     "200,000 outputs": RUN.format(forged=f"outputs=[{STREAM % 'a'})] * 200_000"),
     "7 MB of an output": RUN.format(forged=f"outputs=[{STREAM % '<'} * 7_000_000)]"),
 }
