@@ -137,6 +137,8 @@ def new_chapter(root: Path, name: str) -> list[Path]:
 def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
     """Write the definition of an exercise, its place in the text and two other answers; the paths.
 
+    The first path is that of the new module, the others are of files that were there.
+
     Raises CourseError for an id that is none or taken, and for a chapter without its files.
     """
     paths.check_exercises(root)
@@ -172,8 +174,8 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
     imports = exercises.read_text(encoding="utf-8")
     imports += "" if "\nfrom " in imports else "\n"
     contents = {
-        exercises: f"{imports}from course.exercises.ch{chapter} import {name}\n",
         module: EXERCISE.format(**words, unwritten=UNWRITTEN),
+        exercises: f"{imports}from course.exercises.ch{chapter} import {name}\n",
         text: _with_place(text.read_text(encoding="utf-8"), id),
         tests: _with_answers(tests.read_text(encoding="utf-8"), words, tests),
     }

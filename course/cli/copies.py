@@ -19,7 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
-from course.notebook import record
+from course.notebook import matching, record
 from course.shared import files, paths
 from course.shared.errors import CourseError
 from course.shared.settings import settings
@@ -147,15 +147,21 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
 def update(root: Path, chapter: str) -> Updated | None:
     """Put a newer release in the place of the learner's copy, with the learner's answers in it.
 
-    Answers move by exercise id, unless they are still the stub. The old notebook, and data files
-    that the release changes, are kept in `older/`. None if the copy is of the newest release.
+    Answers move by exercise id, unless the cell is as released or holds no code of an answer. The
+    old notebook, and data files that the release changes, are kept in `older/`. None if the copy is
+    of the newest release.
     """
     copy = paths.notebook_in(paths.work(root), chapter)
     old, new = _read(copy), _read(paths.notebook_in(paths.notebooks(root), chapter))
     if _is_current(root, chapter):
         return None
-    answers = {id: answer for id, answer in _answers(old).items() if not _is_untouched(answer)}
     cells = _answers(new)
+    answers = {
+        id: answer
+        for id, answer in _answers(old).items()
+        if not _is_untouched(answer)
+        and not (id in cells and matching.is_untouched(answer, cells[id]))
+    }
     for id in answers.keys() & cells.keys():
         cells[id].source = answers[id].source
     kept = files.keep(copy.read_bytes(), copy.parent / OLDER, copy.name)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from course.notebook import built_notebook, matching
+from course.notebook.history import bound_names
 from course.notebook.limited import limited
 from course.notebook.matching import Cell, Refused, Source
 from course.shared import paths
@@ -249,9 +250,19 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
         if not is_untouched and matching.defines(answer, stub):
             continue
         for cell in own:
-            if not is_untouched and matching.grade_id(cell) is None:
+            is_own = matching.grade_id(cell) is None
+            if not is_untouched and is_own:
                 continue  # a cell of the learner's own, which runs before the check
             made = matching.defines(cell, stub)
+            if not made and is_own and cell["cell_type"] == "code":
+                names = matching.defined_names(stub["source"]) & bound_names(cell["source"])
+                if names:  # by an unpacking, a loop, an import, ...
+                    yield Finding(
+                        LOOK,
+                        f"{matching.named(cell)} is your own and gives `{min(names)}` a value. If "
+                        f"that is the answer, write it into the cell {matching.grade_id(answer)}: "
+                        "grading may not find it elsewhere.",
+                    )
             if cell["cell_type"] != "code":
                 if is_untouched and made and made[-1] not in ",:":  # those end words of a text
                     yield Finding(

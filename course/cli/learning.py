@@ -95,6 +95,7 @@ def update(
         )
     if updated or not others:
         print(RELOAD if updated else "You have the newest release already; nothing was changed.")
+    raise typer.Exit(1 if others else 0)
 
 
 @app.command(rich_help_panel=LEARN)

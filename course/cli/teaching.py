@@ -52,8 +52,10 @@ def build(
     _written(root, changed)
     print(f"{len(chosen)} built, {len(changed)} files changed.")
     from course.authoring.audit import lacking
+    from course.authoring.form import departures
 
-    if found := [sentence for name in chosen for sentence in lacking(name)]:
+    found = [each for name in chosen for each in (*departures(root, name), *lacking(name))]
+    if found:
         print("The notebooks are built. Before they are released, mend this:")
         for sentence in found:
             print(f"  {sentence}")
@@ -80,7 +82,11 @@ def _own_chapter(name: str) -> tuple[Path, str]:
     from course.shared import paths
 
     root = _own_root()
-    return root, paths.chapter_named(name, paths.released_chapters(root))
+    built = paths.released_chapters(root)
+    chapter = paths.chapter_named(name, sorted({*built, *paths.written_chapters(root)}))
+    if chapter not in built:
+        raise CourseError(f"{chapter} is not built: course build {chapter}.")
+    return root, chapter
 
 
 def _written(root: Path, changed: Iterable[Path]) -> None:
@@ -100,7 +106,9 @@ def new_chapter(
     from course.authoring import new as writer
 
     root = _own_root()
-    _written(root, writer.new_chapter(root, name))
+    written = writer.new_chapter(root, name)
+    _written(root, written)
+    print("The way back: remove these files.")
     print(f"Next: course new exercise ID --chapter {name}, then course build {name}.")
 
 
@@ -115,7 +123,9 @@ def new_exercise(
 
     root = _own_root()
     name = paths.chapter_named(chapter, paths.written_chapters(root))
-    _written(root, writer.new_exercise(root, id, name))
+    written = writer.new_exercise(root, id, name)
+    _written(root, written)
+    print(f"The way back: remove {written[0].name}, and from the other files what names {id}.")
     print(f"Fill these places in; course build {name} says what is still missing.")
     print("If it is to give points, change `points=0` and remove `further=True`.")
 
@@ -301,9 +311,8 @@ def export(
     config = nbgrader_config(own=True)
     open_ones = write(root, name, to, file, identities=identities, column=column, config=config)
     if open_ones:
-        print(
-            f"Not graded by hand yet, so with fewer points: {listed(open_ones, intake.MOST_NAMED)}."
-        )
+        names = listed(open_ones, intake.MOST_NAMED)
+        print(f"For a person to grade, or to look at again after a regrade: {names}.")
     print(file)
 
 

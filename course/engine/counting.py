@@ -1,8 +1,8 @@
-"""The device "counting" of chapter 11: NumPy, and books of what it was asked to compute.
+"""The device "counting" of chapter 11: NumPy, with a count of every call that computes something.
 
-Its arrays are NumPy's under another class, by which tensorkit tells the device; its library is
-NumPy's functions, each of which is counted before its result goes on. How much a call costs is said
-by a function that the learner writes.
+Its arrays are a subclass of NumPy's, by which tensorkit recognises the device. Its library has the
+functions of NumPy, wrapped so that each call is counted. The learner writes the function that says
+what a call costs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CountingArray(np.ndarray[Any, Any]):
 
 
 class _Library(ModuleType):
-    """NumPy's functions; what they make is of the device."""
+    """NumPy's functions, whose results are arrays of the device."""
 
     ndarray = CountingArray
 
@@ -99,9 +99,9 @@ class Counting(Backend):
         if not np.asarray(fine.view(np.ndarray)).all():
             raise IndexError(mistake)
 
-    def device_assert_inside(self, places: Any, low: int, high: int, mistake: str) -> None:
+    def device_assert_inside(self, indices: Any, low: int, high: int, mistake: str) -> None:
         """Raise unless all integers lie in [low, high)."""
-        at = places.view(np.ndarray)
+        at = indices.view(np.ndarray)
         self.device_assert((at >= low) & (at < high), mistake)
 
     def asarray(self, value: Any) -> Any:

@@ -19,6 +19,7 @@ from xml.etree.ElementTree import tostring
 from nbconvert.exporters import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
 from nbgrader.api import Gradebook
+from nbgrader.preprocessors import GetGrades
 from traitlets import Bool
 from traitlets.config import Config
 
@@ -71,10 +72,12 @@ class FeedbackPage(HTMLExporter):
         return config
 
 
-class Heading(Preprocessor):
-    """Notes what the page says of the submission, and of each answer and check in it."""
+class Heading(GetGrades):
+    """Notes what the page says of the submission, and of each answer and check in it.
 
-    enabled = Bool(True).tag(config=True)
+    Grades are read here, too, and not by nbgrader before: where the gradebook lacks a cell, that
+    would end in a traceback.
+    """
 
     def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The notebook, with titles, signs and targets of links in nbgrader's metadata."""
@@ -82,18 +85,19 @@ class Heading(Preprocessor):
         chapter, learner = names["assignment"], names["student"]
         known = exercise.load(chapter)
         root = Path(self.config.CourseDirectory.root)
-        source = matching.source_of(root, chapter)
         result = stored(root, learner, chapter)
         folder = root / "course" / "feedback" / learner / chapter
         if result is None or not result.has_page(root):
             sentence = f"The autograded notebook of {learner} is not that of the grade"
             raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
         try:
+            source = matching.source_of(root, chapter)
             check_current(root, source, [result], self.config)
         except CourseError as problem:
             # nbgrader has made the folder, and would take it for a page the next time
             remove(folder)
             raise SystemExit(f"course: {problem}") from None
+        nb, resources = super().preprocess(nb, resources)
         with Gradebook(names["db_url"]) as book:
             own = book.find_submission(chapter, learner)
             grade, is_due = grade_of(own.student, own, own.assignment.max_score), bool(own.duedate)

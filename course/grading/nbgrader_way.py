@@ -54,9 +54,11 @@ class GradedNotebook(NotebookExporter):
                 if earlier is None:
                     raise
                 # nbgrader has removed the earlier page, and would do so after any other exception
-                write_page(root, matching.source_of(root, chapter), earlier)
-                rest = f"others may be left: course grade {chapter}"
-                raise SystemExit(f"The page of {learner} is as it was; {rest}. {problem}") from None
+                said = f"others may be left: course grade {chapter}. {problem}"
+                with contextlib.suppress(CourseError):  # of a chapter that is not built
+                    write_page(root, matching.source_of(root, chapter), earlier)
+                    said = f"The page of {learner} is as it was; {said}"
+                raise SystemExit(said) from None
             for sentence in filter(None, (result.sentence, *result.troubles, *result.repaired)):
                 _log.warning("%s: %s", learner, sentence)
         page = autograded_file(root, learner, chapter)

@@ -48,11 +48,7 @@ if importlib.util.find_spec("course.grading") is not None:
     c.ExchangeFactory.release_feedback = "course.grading.nbgrader_way.ReleaseFeedback"
     # formulas are drawn without a network, and the feedback's page may run no script
     formulas = "course.grading.feedback.Formulas"
-    c.GenerateFeedback.preprocessors = [
-        "nbgrader.preprocessors.GetGrades",
-        "course.grading.feedback.Heading",
-        formulas,
-    ]
+    c.GenerateFeedback.preprocessors = ["course.grading.feedback.Heading", formulas]
     c.GenerateFeedback.exporter_class = "course.grading.feedback.FeedbackPage"
     c.HTMLExporter.preprocessors = [formulas]  # of Formgrader
 

@@ -5,7 +5,7 @@ and the history of cells, so that it can tell what a number or a traceback canno
 run, deleted, renamed, or an older version because the last edit did not run.
 
 Words: the runs *about* an exercise are those of its answer cell, and of any cell that defines its
-name; the last of them is what the learner takes for their answer.
+name or gave it a value; the last of them is what the learner takes for their answer.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def find(
     source_of: tells the text of a value; by default Python itself.
     """
     name = exercise.name
-    about = [run for run in runs if run.is_about(exercise.id, name)]
+    about = [run for run in runs if run.is_about(exercise.id, name) or name in run.bound]
     if name not in namespace:
         error = about[-1].error if about else None
         mistake = "" if error in (None, UNKNOWN) else f"does not run: {error}"

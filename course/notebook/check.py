@@ -57,7 +57,7 @@ def judge(
     rows = [advice.row(exercise, trial, seconds, source or "") for trial in counting]
     broken = [rule for rule in exercise.rules if source and rule.is_broken_by(source)]
     share = 0.0 if broken else _share(counting)
-    may_be_typed_off = share < 1 and _may_be_typed_off(exercise, counting)
+    may_be_typed_off = share < 1 and bool(exercise.points) and _may_be_typed_off(exercise, counting)
     if may_be_typed_off:
         share = 0.0
     mistake, slip = None, None

@@ -22,6 +22,7 @@ import pkgutil
 import random
 import re
 import textwrap
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, update_wrapper
@@ -468,10 +469,11 @@ def exercise(
     witness: who sees whether it is right when it is graded: "checker", on data that the grader can
         recompute, or "inside", the learner's own process alone, which may lie.
 
-    Raises CourseError if the id is taken.
+    Raises CourseError if the id is taken, and for what every definition needs and this one lacks.
     """
 
     def register(definition: _E) -> _E:
+        _check_form(id, definition, (points, difficulty, minutes))
         if id in _registry and type(_registry[id]).__module__ != definition.__module__:
             raise CourseError(
                 f"Two exercises are called {id!r}, in {type(_registry[id]).__module__} and "
@@ -494,6 +496,19 @@ def exercise(
     return register
 
 
+def _check_form(id: str, definition: type, numbers: tuple[object, ...]) -> None:
+    """Raises CourseError for what would be read as something else, or end in a traceback."""
+    if not issubclass(definition, Exercise):
+        raise CourseError(f"{id}: write `class {definition.__name__}(Exercise):`.")
+    if not all(type(number) in (int, float) for number in numbers):
+        raise CourseError(f"{id}: points, difficulty and minutes are numbers, as `minutes=5` is.")
+    if not isinstance(definition.hints, tuple):  # of one text, each letter would be a hint
+        raise CourseError(f'{id}: hints are a tuple of texts: `hints = ("One.", "Two.")`.')
+    for name, mistake in definition.usual_mistakes.items():
+        if not (isinstance(mistake, tuple) and len(mistake) in (2, 3)):
+            raise CourseError(f'{id}: write the mistake {name!r} as `(answer, "message")`.')
+
+
 @cache
 def chapters() -> tuple[str, ...]:
     """The names of all chapters that have exercises, in order: "01_tensors", ..."""
@@ -511,11 +526,30 @@ def _chapter_of(module: str) -> str:
 
 
 def load(chapter: str | None = None) -> dict[str, Exercise]:
-    """All exercises by id, in the order of their chapters, or those of one chapter."""
+    """All exercises by id, in the order of their chapters, or those of one chapter.
+
+    Raises CourseError if a definition cannot be imported.
+    """
     for name in chapters():
-        importlib.import_module(f"course.exercises.ch{name}")
+        try:
+            importlib.import_module(f"course.exercises.ch{name}")
+        except CourseError:
+            raise
+        except Exception as error:  # whatever a definition that is being written raises
+            raise CourseError(_not_imported(name, error)) from None
     found = sorted(_registry.items(), key=lambda pair: pair[1].chapter)  # not as they were imported
     return {id: each for id, each in found if chapter in (None, each.chapter)}
+
+
+def _not_imported(chapter: str, error: Exception) -> str:
+    """A sentence about an error in a chapter's definitions: the line, and what it raised."""
+    if isinstance(error, SyntaxError):
+        file, line, what = error.filename, error.lineno, error.msg
+    else:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        file, line, what = last.filename, last.lineno, str(error)
+    kind = type(error).__name__
+    return f"The exercises of {chapter} cannot be read: {file}, line {line}: {kind}: {what}"
 
 
 def digest(chapter: str) -> str:

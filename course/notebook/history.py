@@ -57,31 +57,46 @@ class Run:
 
     def leaves_out(self, name: str) -> bool:
         """True if nothing in this cell binds `name`; False where that cannot be told."""
-        nodes = [node for statement in self._statements for node in ast.walk(statement)]
-        names: set[str] = set()
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-            elif isinstance(node, ast.alias):
-                names.add(node.asname or node.name)
-        return bool(nodes) and name not in names and "*" not in names
+        names = bound_names(self.source)
+        return bool(self._statements) and name not in names and "*" not in names
 
     @cached_property
     def _statements(self) -> list[ast.stmt]:
-        if len(self.source) > LONGEST:
-            return []
-        try:
-            return ast.parse(self.source).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deep
-            return []
+        return _statements(self.source)
 
     @property
     def place(self) -> str:
         """Where the learner finds it: `cell [7]`; empty where the numbers are not theirs."""
         is_theirs = self.number is not None and not os.environ.get("NBGRADER_EXECUTION")
         return f"cell [{self.number}]" if is_theirs else ""
+
+
+def bound_names(source: str) -> set[str]:
+    """Every name that a cell binds anywhere, as `globals()["f"] = ...` does, too; "*" for a star.
+
+    >>> sorted(bound_names("other, f = 1, 2\\nfor g in (3, 4): pass"))
+    ['f', 'g', 'other']
+    """
+    names: set[str] = set()
+    for node in (node for statement in _statements(source) for node in ast.walk(statement)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            names.add(str(getattr(node.slice, "value", "")))
+    return names
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    if len(source) > LONGEST:
+        return []
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deep
+        return []
 
 
 _runs: list[Run] = []

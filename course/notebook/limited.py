@@ -71,9 +71,9 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
 
     def ignored(what: sys.UnraisableHookArgs) -> None:
         if what.exc_type is not TimeLimit:  # which may ring in a destructor, and rings again
-            told(what)
+            previous_hook(what)
 
-    begun, told = time.monotonic(), sys.unraisablehook
+    begun, previous_hook = time.monotonic(), sys.unraisablehook
     outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called
     before = signal.signal(signal.SIGALRM, ring)
     sys.unraisablehook = ignored
@@ -84,7 +84,7 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
         over = True  # first, so that a late ring does not start the alarm again
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        sys.unraisablehook = told
+        sys.unraisablehook = previous_hook
         if outer:
             _start_alarm(max(outer - (time.monotonic() - begun), 0.001))
 

@@ -1,4 +1,4 @@
-"""Which files a learner's process may open where namespaces are refused: the kernel's Landlock."""
+"""Limits a learner's process to some files by the kernel's Landlock, where it has no namespaces."""
 
 from __future__ import annotations
 

@@ -51,6 +51,11 @@ class TinyExercise:
     chapter: str = "01_numbers"
     statement: str = "### Exercise: a number"
 
+    @property
+    def solution_source(self) -> str:
+        """The answer; its markers are comments."""
+        return self.answer_source
+
 
 DOUBLE = TinyExercise(
     "double-it",

@@ -21,35 +21,51 @@ def _in_bytes(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(4 * stride for stride in strides_of(shape))
 
 
-def _from_the_left(shape: tuple[int, ...]) -> tuple[int, ...]:
+# least: what an empty dimension counts as; 0 for who multiplies by its size as it is
+
+
+def _from_the_left(shape: tuple[int, ...], least: int = 1) -> tuple[int, ...]:
     strides = []
     step = 1
     for size in shape:
         strides.append(step)
-        step *= max(size, 1)
+        step *= max(size, least)
     return tuple(strides)
 
 
 def _multiplies_by_zero(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return _from_the_left(shape[::-1], least=0)[::-1]
+
+
+def _with_its_own_size(shape: tuple[int, ...], least: int = 1) -> tuple[int, ...]:
     strides = []
     step = 1
     for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
-def _with_its_own_size(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides = []
-    step = 1
-    for size in reversed(shape):
-        step *= max(size, 1)
+        step *= max(size, least)
         strides.append(step)
     return tuple(reversed(strides))
 
 
-def _only_the_next_size(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(max(size, 1) for size in (*shape[1:], 1)) if shape else ()
+def _only_the_next_size(shape: tuple[int, ...], least: int = 1) -> tuple[int, ...]:
+    return tuple(max(size, least) for size in (*shape[1:], 1)) if shape else ()
+
+
+LEFT = (
+    "You multiply from the left, so the first dimension has stride 1. A new tensor stores "
+    "row after row: the last dimension has stride 1. Walk from the right."
+)
+OWN = (
+    "Each of your strides contains the size of its own dimension. A step to the next row "
+    "jumps over the entries of one row: multiply only the sizes to the right."
+)
+NEXT = (
+    "You took the one size to the right. That works for two dimensions; with three, a "
+    "step jumps over all entries of all dimensions to the right. Take their product."
+)
+REVERSED = (
+    "These are strides in reverse order: the first of your numbers belongs to the last dimension. "
+    "Turn the list around at the end, and count an empty dimension as 1."
+)
 
 
 @exercise(
@@ -92,26 +108,18 @@ class StridesOf(Exercise):
             "These strides are 4 times too large: bytes of float32. Strides count elements, so "
             "the last one is 1.",
         ),
-        "begins at the left": (
-            _from_the_left,
-            "You multiply from the left, so the first dimension has stride 1. A new tensor stores "
-            "row after row: the last dimension has stride 1. Walk from the right.",
-        ),
+        "begins at the left": (_from_the_left, LEFT),
+        "begins at the left, with zeros": (lambda shape: _from_the_left(shape, 0), LEFT),
+        "in reverse order, with zeros": (lambda shape: _from_the_left(shape[::-1], 0), REVERSED),
         "an empty dimension": (
             _multiplies_by_zero,
             "Once you multiply by a size of 0, everything to its left becomes 0. Count an empty "
             "dimension as 1.",
         ),
-        "includes its own size": (
-            _with_its_own_size,
-            "Each of your strides contains the size of its own dimension. A step to the next row "
-            "jumps over the entries of one row: multiply only the sizes to the right.",
-        ),
-        "only the next size": (
-            _only_the_next_size,
-            "You took the one size to the right. That works for two dimensions; with three, a "
-            "step jumps over all entries of all dimensions to the right. Take their product.",
-        ),
+        "includes its own size": (_with_its_own_size, OWN),
+        "includes its own size, with zeros": (lambda shape: _with_its_own_size(shape, 0), OWN),
+        "only the next size": (_only_the_next_size, NEXT),
+        "only the next size, with zeros": (lambda shape: _only_the_next_size(shape, 0), NEXT),
         "two dimensions": (
             lambda shape: (shape[1], 1),
             "This is right for a matrix. There may be one dimension, three, or none: go through "

@@ -47,6 +47,7 @@ def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
     for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "77")):
         done = course(checkout, "new", *arguments)
         assert done.returncode == 0, done.stderr
+        assert "The way back: remove" in done.stdout
     built = course(checkout, "build", CHAPTER)
     assert built.returncode == 1, built.stderr
     assert (checkout / "notebooks" / CHAPTER / f"{CHAPTER}.ipynb").is_file()
@@ -62,18 +63,34 @@ def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
 
 
 @pytest.mark.rest
-def test_an_error_of_a_definition_is_told_with_its_line(checkout: Path) -> None:
+def test_what_is_wrong_in_a_definition_is_one_sentence(checkout: Path) -> None:
     for arguments in (("chapter", CHAPTER), ("exercise", "first-shape", "--chapter", "77")):
         course(checkout, "new", *arguments)
     module = checkout / "course" / "exercises" / f"ch{CHAPTER}" / "first_shape.py"
-    lines = module.read_text("utf-8").splitlines()
-    at = next(n for n, line in enumerate(lines, 1) if "two numbers" in line)
-    lines[at - 1] = '        yield case(not_defined(2), label="two numbers")'
-    module.write_text("\n".join(lines), encoding="utf-8")
-    said = course(checkout, "build", CHAPTER).stderr
-    assert "name 'not_defined' is not defined" in said
-    assert f"first_shape.py, line {at})" in said
-    assert "Restart the kernel" not in said
+    written = module.read_text("utf-8")
+    for before, after, words in (
+        ("case(tk.tensor([1.0, 2.0])", "case(not_defined(2)", "name 'not_defined' is not defined"),
+        ("return numbers * 2", "return numbers *", "SyntaxError: invalid syntax"),
+        ("answer=first_shape", "answer=first", "NameError: name 'first' is not defined"),
+    ):
+        module.write_text(written.replace(before, after), encoding="utf-8")
+        line = written[: written.index(before)].count("\n") + 1
+        said = course(checkout, "build", CHAPTER).stderr
+        assert words in said
+        assert f"first_shape.py, line {line}" in said
+        assert "Restart the kernel" not in said
+        assert "Traceback" not in said
+    for before, after, words in (
+        ("difficulty=1, ", "", "missing 1 required keyword-only argument: 'difficulty'"),
+        ("minutes=5", "minutes='5'", "first-shape: points, difficulty and minutes are numbers"),
+        ("(Exercise)", "", "first-shape: write `class FirstShape(Exercise):`"),
+        ("hints = ()", "hints = ('One.')", "first-shape: hints are a tuple of texts"),
+        ("= {}", "= {'a': 'b'}", "first-shape: write the mistake 'a' as `(answer, "),
+    ):
+        module.write_text(written.replace(before, after), encoding="utf-8")
+        said = course(checkout, "build", CHAPTER).stderr
+        assert words in said
+        assert "Traceback" not in said
 
 
 def test_a_new_exercise_stands_above_the_sections_that_end_a_chapter(checkout: Path) -> None:
@@ -99,7 +116,7 @@ def test_a_new_exercise_has_a_module_of_its_own(checkout: Path) -> None:
     for file in ("solutions/12_kernels.py", "tests/course/exercises/test_ch12_kernels.py"):
         shutil.copy(ROOT / file, checkout / file)
     written = new.new_exercise(checkout, "last-kernel", "12_kernels")
-    assert written[0].name == "__init__.py"
+    assert written[0].name == "last_kernel.py"
     found = "from course.notebook.exercise import load; print(list(load('12_kernels'))[-1])"
     ran = subprocess.run(
         [sys.executable, "-c", found], cwd=checkout, capture_output=True, text=True, check=False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from course.authoring import build
 from course.cli import commands, copies
 from course.shared import paths
 from course.shared.errors import CourseError
+from course.shared.settings import settings
 
 
 @pytest.fixture
@@ -58,6 +60,17 @@ def test_build_check_reset_and_update_are_one_way(course: Path) -> None:
     said = _run("update", "1")
     assert "with your answers to: double-it." in said
     assert "older" in said
+    outbound = course / settings().exchange / settings().course_id / "outbound" / "01_numbers"
+    shutil.copytree(paths.notebooks(course) / "01_numbers", outbound)
+    (outbound / "01_numbers.ipynb").write_text(
+        copy.read_text().replace('"release": "', '"release": "newer')
+    )
+    assert commands.app(["update", "1"], standalone_mode=False) == 1
+
+
+def test_a_chapter_that_is_written_and_not_built_is_told_so(course: Path) -> None:
+    with pytest.raises(CourseError, match="01_numbers is not built: course build 01_numbers"):
+        _run("export", "1", "--to", "csv")
 
 
 def test_drift_ends_the_check_with_the_command_that_mends_it(course: Path) -> None:

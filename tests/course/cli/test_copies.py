@@ -241,6 +241,16 @@ def test_update_takes_the_new_stub_where_nothing_was_written(course: Path) -> No
     assert _source(course, "half-it") == new_stub
 
 
+@pytest.mark.parametrize("text", ["pass", "def half(n):\n    pass", "# later\n", ""])
+def test_update_carries_no_cell_over_that_holds_no_answer(course: Path, text: str) -> None:
+    tiny.change(_mine(course), "half-it", text)
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    done = copies.update(course, "01_numbers")
+    assert done is not None
+    assert done.carried == ["double-it"]
+    assert _source(course, "half-it") == HALF.released_source
+
+
 def test_update_names_an_answer_whose_exercise_is_gone(course: Path) -> None:
     text = tiny.TEXT.replace('# %% exercise="double-it"\n', "")
     _release(course, HALF, text=text)

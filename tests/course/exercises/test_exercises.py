@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 import sample
-from shipped import SHIPPED
 
 import tensorkit as tk
 from course.authoring.audit import faults
@@ -44,7 +43,8 @@ def test_typed_off_answers_earn_nothing(exercise):
     report = judge(exercise, unknown, run=typed_off)
     assert report.earned == 0
     if fixed_cases(exercise):
-        assert report.notes[0].startswith("The cases that pass have the same numbers")
+        told = any(note.startswith("The cases that pass have the same") for note in report.notes)
+        assert told == (exercise.points > 0)  # a further exercise has no points to lose
 
 
 ROUNDED = "sine-slope"  # what the check sees is what is returned, with fewer digits
@@ -108,33 +108,8 @@ def test_a_table_of_what_the_notebook_shows_earns_nothing(exercise):
     assert [judge(exercise, unknown, seed=seed, run=table).earned for seed in "abcdef"] == [0] * 6
 
 
-@pytest.mark.parametrize("chapter", SHIPPED)
-def test_a_chapter_has_a_core_of_five_to_eight_exercises_of_several_kinds(chapter):
-    own = list(load(chapter).values())
-    if chapter != "00_start":  # which has one, to be done within two minutes
-        core = sum(not exercise.further for exercise in own)
-        assert core == {"03": 7, "05": 7, "10": 7, "11": 6, "12": 8}.get(chapter[:2], 5)
-        assert len(own) - core >= 2
-        assert len({exercise.kind for exercise in own}) >= 4
-    assert sum(exercise.minutes for exercise in own if not exercise.further) <= 75
-
-
 def test_the_course_has_exercises_of_every_kind():
     assert {exercise.kind for exercise in EXERCISES} == set(KINDS)
-
-
-@pytest.mark.parametrize("chapter", SHIPPED)
-def test_predictions_are_worth_a_tenth_at_most(chapter):
-    own = list(load(chapter).values())
-    predicted = sum(exercise.points for exercise in own if isinstance(exercise, Prediction))
-    assert predicted <= sum(exercise.points for exercise in own) / 10
-
-
-@pytest.mark.parametrize("chapter", SHIPPED)
-def test_what_only_the_learners_process_sees_is_worth_a_tenth_at_most(chapter):
-    own = list(load(chapter).values())
-    inside = sum(exercise.points for exercise in own if exercise.witness == "inside")
-    assert inside <= sum(exercise.points for exercise in own) / 10
 
 
 class Doubled(Exercise):

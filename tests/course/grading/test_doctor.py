@@ -181,6 +181,31 @@ def test_an_answer_that_no_line_begins_to_define_is_not_accused(
 
 
 @pytest.mark.parametrize(
+    "form",
+    [
+        "({name}, other) = _{name}, 1",
+        "other, {name} = 1, _{name}",
+        "globals()['{name}'] = _{name}",
+        "from math import sqrt as {name}",
+        "for {name} in [_{name}]: pass",
+        "({name} := _{name})",
+    ],
+)
+def test_an_own_cell_that_binds_the_name_of_an_answer_is_worth_a_look(
+    klass: Class, source: Source, tmp_path: Path, form: str
+) -> None:
+    notebook = klass.honest()
+    answer, name = cell_of(notebook, ID), "to_unit_range"
+    text = answer["source"].replace(f"def {name}", f"def _{name}")
+    answer["source"] = source.by_id[ID]["source"]
+    own = {"cell_type": "code", "source": f"{text}\n{form.format(name=name)}", "metadata": {}}
+    notebook["cells"] += [{**own, "id": "own"}]
+    own_cell, not_started = said(tmp_path, notebook)
+    assert f"gives `{name}` a value. If that is the answer, write it into the cell {ID}" in own_cell
+    assert "Not started" in not_started
+
+
+@pytest.mark.parametrize(
     ("below", "which"),
     [(ID, "Yours stands between"), (f"check-{ID}", f"The one in the cell {ID} is graded")],
 )

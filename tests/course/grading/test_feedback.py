@@ -16,6 +16,7 @@ from traitlets.config import Config
 from course.grading.batch import grade
 from course.grading.feedback import older_than_grades, with_mathml
 from course.grading.nbgrader_way import ReleaseFeedback
+from course.shared.errors import CourseError
 
 
 @pytest.mark.parametrize(
@@ -126,14 +127,31 @@ def test_a_page_of_before_a_change_by_hand_is_not_released(
 
 
 @pytest.mark.rest
-def test_no_page_is_made_of_a_grade_by_other_points(school: School, graded: Config) -> None:
+@pytest.mark.parametrize("is_there", [True, False])
+def test_no_page_is_made_of_a_grade_by_other_points(
+    school: School, graded: Config, is_there: bool
+) -> None:
     with school.gradebook() as book:
         cells = book.find_assignment(CHAPTER).notebooks[0].grade_cells
-        next(cell for cell in cells if cell.max_score).max_score = 9
+        changed = next(cell for cell in cells if cell.max_score)
+        changed.max_score = 9
+        changed.name = changed.name if is_there else "check-other"
         book.db.commit()
     with pytest.raises(SystemExit, match="nbgrader generate_assignment"):
         _feedback(graded)
     assert not (school.root / "course" / "feedback" / "ada" / CHAPTER).exists()
+
+
+@pytest.mark.rest
+def test_no_page_is_made_of_a_chapter_that_is_not_built(
+    school: School, graded: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_built(*_: object) -> None:
+        raise CourseError("not built")
+
+    monkeypatch.setattr("course.notebook.matching.source_of", not_built)
+    with pytest.raises(SystemExit, match="not built"):
+        _feedback(graded)
 
 
 def test_no_page_is_made_of_another_notebook_than_the_graded_one(

@@ -12,6 +12,7 @@ from course.authoring.release import nbgrader_config
 from course.cli import commands
 from course.grading import batch, nbgrader_way
 from course.grading.result import result_file
+from course.notebook import matching
 from course.shared.errors import CourseError
 
 pytestmark = WITH_WORKERS
@@ -64,6 +65,14 @@ def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
         with pytest.raises(SystemExit, match=r"The page of ada is as it was; .*course grade 01"):
             _autograde(school, force=True)
     assert page.read_bytes() == before
+
+    def not_built(*_: object) -> None:
+        raise CourseError("not built")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(matching, "source_of", not_built)
+        with pytest.raises(SystemExit, match=r"others may be left: .*not built"):
+            _autograde(school, force=True)
     _autograde(school, force=True)
     assert school.scores() == {"ada": 20}
 

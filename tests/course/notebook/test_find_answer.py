@@ -137,6 +137,18 @@ def test_a_definition_before_the_line_that_failed_is_the_last_edit():
     assert "1 of 3 cases" in text
 
 
+FORMS = [
+    "(strides_of, other) = sample.strides_of, 1",
+    "other, strides_of = 1, sample.strides_of",
+    "globals()['strides_of'] = sample.strides_of",
+    "from sample import strides_of",
+    "for strides_of in [sample.strides_of]: pass",
+    "(strides_of := sample.strides_of)",
+    "if True:\n    strides_of = sample.strides_of",
+]
+"""How a cell can bind a name so that no line of it begins with a definition."""
+
+
 def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
     sample, name = load()["sample-strides"], "strides_of"
 
@@ -150,7 +162,9 @@ def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
     assert not find(sample, {name: answer}, [own, stub]).note
     empty = replace(stub, source="def strides_of(shape): pass")
     for left in (empty, Run(1, "print('see above')", sample.id, None)):
-        assert "Move it into the answer cell" in find(sample, {name: answer}, [left, own]).note
+        for form in (RIGHT, *FORMS):
+            own = Run(2, form, "own", None, bound=frozenset([name, "other"]))
+            assert "Move it into the answer cell" in find(sample, {name: answer}, [left, own]).note
     other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
     assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
 
