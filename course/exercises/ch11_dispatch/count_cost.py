@@ -71,7 +71,7 @@ def _first_argument(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
     return cost(name, shapes, shape)[0], _n(shapes[0]) + _n(shape)
 
 
-@exercise("count-cost", answer=cost, difficulty=3, minutes=8, further=True)
+@exercise("count-cost", answer=cost, points=3, difficulty=3, minutes=8)
 class CountCost(Exercise):
     """What a call costs
 

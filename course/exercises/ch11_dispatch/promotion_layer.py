@@ -65,7 +65,7 @@ def _only_the_first(x: tk.Tensor, y: tk.Tensor) -> Any:
 @exercise(
     "promotion-layer",
     answer=promoted,
-    points=4,
+    points=3,
     difficulty=3,
     minutes=9,
     without=("result_type", "promote_types"),
