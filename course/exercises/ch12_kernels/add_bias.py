@@ -77,6 +77,13 @@ def _one_dimension(x, bias, out, rows, columns):
         out[row, column] = x[row, column] + bias[column]
 
 
+def _alike_along_x(x, bias, out, rows, columns):
+    column = cuda.threadIdx.x
+    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
 def _block_not_multiplied(x, bias, out, rows, columns):
     column = cuda.blockIdx.x + cuda.threadIdx.x
     row = cuda.blockIdx.y + cuda.threadIdx.y
@@ -157,9 +164,13 @@ class AddBias(KernelExercise):
         ),
         "the blocks along y are alike": (
             _one_dimension,
-            "`threadIdx.y` begins at 0 in every block. The row is the second number of "
-            "`cuda.grid(2)`.",
-            r"(?s)\A(?!.*blockIdx\.y)",
+            "Threads of two blocks fill one element. The row is the second number of "
+            "`cuda.grid(2)`, `blockIdx.y * blockDim.y + threadIdx.y`.",
+        ),
+        "the blocks along x are alike": (
+            _alike_along_x,
+            "Threads of two blocks fill one element. The column is the first number of "
+            "`cuda.grid(2)`, `blockIdx.x * blockDim.x + threadIdx.x`.",
         ),
         "the block is not multiplied": (
             _block_not_multiplied,

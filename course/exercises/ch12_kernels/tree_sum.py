@@ -27,6 +27,9 @@ _ONE_PHASE = (
     "`if`. In a round only the first `half` threads add, and what they read is `part[t + half]`."
 )
 
+MOST_READS = 50
+"""Of shared memory in a block: all eight threads may read two numbers in each round."""
+
 
 @cuda.kernel
 def block_sums(x, out, n):
@@ -264,6 +267,11 @@ class TreeSum(KernelExercise):
             "Threads beyond the end write nothing, and their places are read all the same. Write "
             "`part[t] = 0.0` in every thread first.",
         ),
+        "reads before the barrier": (
+            _no_barrier_before_the_loop,
+            _ONE_PHASE,
+            r"(?s)\A(?!.*syncthreads.*while).*while(?!.*:\s*cuda\.syncthreads).*syncthreads",
+        ),
         "too many threads add": (
             _all_threads_add,
             _ONE_PHASE,
@@ -272,11 +280,6 @@ class TreeSum(KernelExercise):
             _the_same_elements_again,
             "Every block adds the first elements. The thread's own element is `x[i]` with "
             "`i = cuda.grid(1)`; `t` is its place in `part`.",
-        ),
-        "reads before the barrier": (
-            _no_barrier_before_the_loop,
-            _ONE_PHASE,
-            r"(?s)\A(?!.*syncthreads.*while).*while(?!.*:\s*cuda\.syncthreads).*syncthreads",
         ),
         "the block is not multiplied": (_block_not_multiplied, NOT_MULTIPLIED),
         "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
@@ -308,10 +311,17 @@ class TreeSum(KernelExercise):
         )
 
     def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
-        """Four threads read what they add in shared memory."""
+        """Four threads add in shared memory, where the first ones read 14 numbers together."""
         accesses = [Access(*each) for phase in log.shown for each in _accesses(phase)]
-        adding = {each.thread for each in accesses if each.kind == LOAD and each.address < 0}
-        return ALONE if len(adding) < 4 else None
+        reads = [each for each in accesses if each.kind == LOAD and each.address < 0]
+        if len({each.thread for each in reads}) < 4:
+            return ALONE
+        if len(reads) <= MOST_READS:
+            return None
+        return (
+            f"reads {len(reads)} numbers of shared memory in a block, where 15 are enough",
+            "let each thread add one number in a round: `part[t] += part[t + half]`",
+        )
 
 
 def _accesses(phase: dict[Any, list[list[Any]]]) -> Iterator[Any]:

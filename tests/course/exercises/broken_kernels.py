@@ -118,6 +118,24 @@ KERNELS = [
     ),
     (
         "tree-sum",
+        "four threads add, then two, then one",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            part = cuda.shared(8, tk.float32)
+            t = cuda.threadIdx.x
+            i = cuda.grid(1)
+            part[t] = x[i] if i < n else 0.0
+            total = 0.0
+            for k in range(8):
+                cuda.syncthreads()
+                total += part[k]
+            if t == 0:
+                out[cuda.blockIdx.x] = total
+        """,
+    ),
+    (
+        "tree-sum",
         "in three rounds",
         """
         @cuda.kernel
