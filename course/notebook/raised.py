@@ -505,6 +505,14 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     ("cannot be launched", "no blocks", _no_blocks),
     ("a gap is left", "a gap", _gap),
     (
+        "leaves most threads idle",
+        "idle threads",
+        (
+            "A few threads do the work of all, and the others wait. Let each thread take elements "
+            "of its own."
+        ),
+    ),
+    (
         "has a barrier that not all threads of a block reach",
         "a barrier inside an if",
         (

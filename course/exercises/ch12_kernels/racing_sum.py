@@ -100,12 +100,6 @@ def _one_block_too_late(x, out, n):
         cuda.atomic_add(out, 0, x[i])
 
 
-def _one_thread_adds_all(x, out, n):
-    if cuda.grid(1) == 0:
-        for i in range(n):
-            out[0] += x[i]
-
-
 @exercise("racing-sum", answer=total, stub=_races, points=1, difficulty=3, minutes=4)
 class RacingSum(KernelExercise):
     """A sum that races
@@ -161,11 +155,6 @@ class RacingSum(KernelExercise):
         "every block alike": (_every_block_alike, EVERY_BLOCK_ALIKE),
         "the block is not multiplied": (_block_not_multiplied, NOT_MULTIPLIED),
         "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
-        "one thread adds all": (
-            _one_thread_adds_all,
-            f"The sum is right, and the kernel {ALONE[0]}. Let each thread add its own element, by "
-            "`cuda.atomic_add(out, 0, x[i])`.",
-        ),
         "an element for each": (_adds_one_element_each, _NOT_ONE_PLACE),
     }
 
