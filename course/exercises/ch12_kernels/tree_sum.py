@@ -19,7 +19,6 @@ from course.notebook.exercise import Case, Draw, case, exercise
 from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
 from tensorkit import cuda
 from tensorkit.cuda import Counts
-from tensorkit.cuda.kernel_run import LOAD, Access
 
 _ONE_PHASE = (
     "A place of `part` is written by one thread and read by another in one phase. All threads wait "
@@ -312,9 +311,13 @@ class TreeSum(KernelExercise):
 
     def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
         """Four threads add in shared memory, where the first ones read 14 numbers together."""
-        accesses = [Access(*each) for phase in log.shown for each in _accesses(phase)]
-        reads = [each for each in accesses if each.kind == LOAD and each.address < 0]
-        if len({each.thread for each in reads}) < 4:
+        accesses = [each for phase in log.shown for each in _accesses(phase)]
+        reads = [  # the threads, as often as they read; addresses of shared memory are below 0
+            thread
+            for _, thread, kind, _, _, _, address in accesses
+            if kind == "reads" and address < 0
+        ]
+        if len(set(reads)) < 4:
             return ALONE
         if len(reads) <= MOST_READS:
             return None
