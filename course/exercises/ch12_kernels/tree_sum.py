@@ -310,7 +310,7 @@ class TreeSum(KernelExercise):
         )
 
     def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
-        """Four threads add in shared memory, where the first ones read 14 numbers together."""
+        """Four threads add in shared memory: a tree reads 14 numbers there, and the sum."""
         accesses = [each for phase in log.shown for each in _accesses(phase)]
         reads = [  # the threads, as often as they read; addresses of shared memory are below 0
             thread
