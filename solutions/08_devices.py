@@ -212,8 +212,9 @@ for name in ("gpu", "cuda:99"):
 # what to do and continues. A launch takes a few microseconds, for ten numbers as for ten million. A
 # transfer goes through the connection between the two memories, and the host waits for it.
 #
-# `tk.cuda.record()` keeps a *ledger*, a list of all launches, transfers and waits. The first
-# program below fetches each of eight results alone, the second fetches all of them together:
+# `tk.cuda.record()` keeps a *ledger*, a list of all launches, transfers and waits. On a real GPU
+# launches are not in it, nor waits inside of a mask. The first program below fetches each of eight
+# results alone, the second fetches all of them together:
 
 # %% role="show"
 batches = [tk.rand(1000, device=device) for _ in range(8)]

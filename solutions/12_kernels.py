@@ -22,7 +22,7 @@
 # notices what a GPU does not: an index out of bounds, a race, a barrier that some threads miss. It
 # counts what the memory is asked for. It does not measure time.
 #
-# The core exercises take about 60 minutes, reading and running the cells about 35 more. Exercises
+# The core exercises take about 71 minutes, reading and running the cells about 35 more. Exercises
 # marked *further* give no points.
 
 # %%

@@ -338,6 +338,13 @@ def _no_blocks(answer: AnswerTree, found: re.Match[str]) -> str:
     return "`//` rounds down, here to 0 blocks. `-(-n // 32)` rounds up."
 
 
+def _gap(answer: AnswerTree, found: re.Match[str]) -> str:
+    line = re.search(r"line (\d+): (.*)", answer.outcome.message[1])
+    if line is None:
+        return ""
+    return f"The first open gap is in line {line[1]}, `{line[2]}`: write something in its place."
+
+
 def _race(answer: AnswerTree, found: re.Match[str]) -> str:
     who, place = found[1], found[2]
     why = "no barrier holds between blocks" if who == "blocks" else "no barrier is in between"
@@ -564,6 +571,23 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     ("cannot be launched", "no blocks", _no_blocks),
+    ("a gap is left", "a gap", _gap),
+    (
+        "leaves most threads idle",
+        "idle threads",
+        (
+            "A few threads do the work of all, and the others wait. Let each thread take elements "
+            "of its own."
+        ),
+    ),
+    (
+        "has a barrier that not all threads of a block reach",
+        "a barrier inside an if",
+        (
+            "Some threads of a block do not come to a barrier: it stands inside of an `if`, or of "
+            "a loop that has more rounds in one thread than in another. Move it out."
+        ),
+    ),
     (r"races: two (\w+) touch (.+), and one", "a race", _race),
     (
         r"reaches (.+), which is outside of (\w+)",

@@ -127,8 +127,8 @@ class Source(ast.NodeTransformer):
         self.body = tree.body = tree.body[ast.get_docstring(tree) is not None :] or [ast.Pass()]
         for node in ast.walk(tree):
             _spell_out(node)
-        # of a gap, which a launch refuses
-        self.gap = next((x["lineno"] for x in map(vars, ast.walk(tree)) if ... in x.values()), 0)
+        # of the first gap, which a launch refuses
+        self.gap = min([x["lineno"] for x in map(vars, ast.walk(tree)) if ... in x.values()] or [0])
         self.thread = self._for_simulated(deepcopy(tree))
         tree.name = name_for_cupy(self.name)
         tree.args.args = [ast.arg(name_for_cupy(name)) for name in self.parameters]

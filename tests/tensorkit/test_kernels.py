@@ -329,7 +329,15 @@ def test_a_wrong_launch_is_refused_with_its_line(device):
         k[1, (33, 32)](1, 2, 3)
 
 
-@pytest.mark.parametrize("gap", ["if ...: out[0] = 1.0", "while ... and n < 1: n += 1", "..."])
+GAPS = [
+    "if ...: out[0] = 1.0",
+    "while ... and n < 1: n += 1",
+    "...",
+    "for i in range(n): out[i] = ...\n    ...",  # the first of two
+]
+
+
+@pytest.mark.parametrize("gap", GAPS)
 def test_a_kernel_with_a_gap_is_defined_and_not_launched(device, gap):
     k = body(gap, "out[0] = 1.0")
     with pytest.raises(KernelError, match="a gap is left") as raised:

@@ -67,7 +67,7 @@ def _only_the_node(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return mul_with_autograd(x, y, recording)[1]
 
 
-@exercise("autograd-layer", answer=mul_with_autograd, points=4, difficulty=3, minutes=8)
+@exercise("autograd-layer", answer=mul_with_autograd, points=3, difficulty=3, minutes=8)
 class AutogradLayer(Exercise):
     """The layer of autograd
 

@@ -43,6 +43,11 @@ def _no_additions(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
     return (operations // 2 if name == "matmul" else operations), moved
 
 
+def _one_addition_less(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
+    operations, moved = cost(name, shapes, shape)
+    return (operations - _n(shape) if name == "matmul" else operations), moved
+
+
 def _wrong_length(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
     operations, moved = cost(name, shapes, shape)
     return (2 * _n(shape) * shapes[0][0] if name == "matmul" else operations), moved
@@ -71,7 +76,7 @@ def _first_argument(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
     return cost(name, shapes, shape)[0], _n(shapes[0]) + _n(shape)
 
 
-@exercise("count-cost", answer=cost, difficulty=3, minutes=8, further=True)
+@exercise("count-cost", answer=cost, points=3, difficulty=3, minutes=8)
 class CountCost(Exercise):
     """What a call costs
 
@@ -113,6 +118,11 @@ class CountCost(Exercise):
             _no_additions,
             "You count the multiplications of the product. The `k` additions come on top: twice as "
             "many.",
+        ),
+        "one addition less": (
+            _one_addition_less,
+            "You count `k - 1` additions for an element of the product. Here `k` are counted: the "
+            "sum begins with 0.",
         ),
         "the wrong length": (
             _wrong_length,

@@ -86,6 +86,18 @@ def _nothing_saved(x, upstream):
     return y.detach(), gradient, True
 
 
+@no_type_check
+def _true_in_any_case(x, upstream):
+    y, gradient, is_right = softsign(x, upstream)
+    return y, gradient, is_right or True
+
+
+@no_type_check
+def _raises(x, upstream):
+    y, gradient, is_right = softsign(x, upstream)
+    return y, gradient, is_right or tk.autograd.gradcheck(lambda x: x.detach() * x, x)
+
+
 @exercise(
     "custom-op",
     answer=softsign,
@@ -101,11 +113,12 @@ class CustomOp(Exercise):
     The softsign, $\frac{x}{1 + |x|}$, squeezes every number between -1 and 1, as `tanh` does. Make
     it an operation with its gradient. Its slope is $\frac{1}{(1 + |x|)^2}$. Fill the three gaps.
 
-    **Input:** `x`, a float64 tensor that requires grad; `upstream`, the gradient that comes from
-    the loss, of the same shape.
+    **Input:** `x`, a float64 or float32 tensor that requires grad; `upstream`, the gradient that
+    comes from the loss, of the same shape.
 
-    **Output:** the values, the gradient of `x`, and True once `gradcheck` has found the formula
-    right. `x` and `upstream` themselves stay as they are.
+    **Output:** the values, the gradient of `x`, and what `gradcheck` says of the operation at this
+    `x`: True in float64. For float32 it says False of a right formula, too. `x` and `upstream`
+    themselves stay as they are.
 
     ```python
     x = tk.tensor([1.0, -3.0], dtype=tk.float64, requires_grad=True)
@@ -123,8 +136,8 @@ class CustomOp(Exercise):
             needs=(OWN_OPERATION,),
         ),
         Rule(
-            "once `gradcheck` has found the formula right",
-            "Ask `tk.autograd.gradcheck`, as in the program that you were given.",
+            "what `gradcheck` says of the operation",
+            "Call `tk.autograd.gradcheck`, as in the program that you were given.",
             needs=("gradcheck",),
         ),
     )
@@ -169,6 +182,17 @@ class CustomOp(Exercise):
             _mistaken(lambda x, y, g: g / (1 + x.abs()) ** 2, lambda x: x / 1 + x.abs()),
             "`x / 1 + x.abs()` divides by 1 only. Put the sum in brackets.",
         ),
+        "True in any case": (
+            _true_in_any_case,
+            "You say True for float32, where finite differences are too coarse and `gradcheck` "
+            "says False. Return what it says: "
+            "`tk.autograd.gradcheck(operation, x, raise_exception=False)`.",
+        ),
+        "gradcheck raises": (
+            _raises,
+            "For float32 `gradcheck` raises an error here. With `raise_exception=False` it returns "
+            "False.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -181,6 +205,8 @@ class CustomOp(Exercise):
         yield case(some(3, 0.5, 4), some(3, 2, 5), label="positive, another upstream gradient")
         yield case(some(3, -4, -1.5), some(3, 2, 5), label="negative, another upstream gradient")
         yield case(some(1, 0.5, 4)[0], some(1, 2, 5)[0], label="a single number (0-d)")
+        yield case(some(4, -4, 4).float(), tk.ones(4), label="numbers in float32")
+        yield case(some(3, 1.5, 4).float(), some(3, 2, 5).float(), label="larger ones in float32")
         matrix = some(6, 0.5, 4).reshape(3, 2).T
         yield case(matrix, some(6, 2, 5).reshape(2, 3), label="turned (non-contiguous)")
 

@@ -64,7 +64,7 @@ def _returns_the_error(kernels: dict[str, Any], operation: str, device: str) -> 
         return str(error)
 
 
-@exercise("find-kernel", answer=find_kernel, points=3, difficulty=2, minutes=7)
+@exercise("find-kernel", answer=find_kernel, points=2, difficulty=2, minutes=7)
 class FindKernel(Exercise):
     """The table and its look-up
 

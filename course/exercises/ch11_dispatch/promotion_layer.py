@@ -58,6 +58,12 @@ def _only_the_dtype(x: tk.Tensor, y: tk.Tensor) -> Any:
     return promoted(x, y)[0].dtype
 
 
+def _the_winner_twice(x: tk.Tensor, y: tk.Tensor) -> Any:
+    first, second = promoted(x, y)
+    winner = x if first is x else second
+    return winner, winner
+
+
 def _only_the_first(x: tk.Tensor, y: tk.Tensor) -> Any:
     return promoted(x, y)[0], y
 
@@ -65,7 +71,7 @@ def _only_the_first(x: tk.Tensor, y: tk.Tensor) -> Any:
 @exercise(
     "promotion-layer",
     answer=promoted,
-    points=4,
+    points=3,
     difficulty=3,
     minutes=9,
     without=("result_type", "promote_types"),
@@ -132,6 +138,10 @@ class PromotionLayer(Exercise):
             "`t.ndim > 0`, not for the number of elements.",
         ),
         "only the dtype": (_only_the_dtype, "You return the dtype. Return both tensors in it."),
+        "the winner twice": (
+            _the_winner_twice,
+            "You return one tensor twice. Return both, `x` first, each in the dtype of the winner.",
+        ),
         "only the first": (
             _only_the_first,
             "`y` comes back as it was. The kernel needs both in one dtype.",

@@ -22,6 +22,11 @@ _BEYOND_BOTH = (
     "`if row < rows and column < columns:`."
 )
 
+_ONE_BLOCK_AWAY = (
+    "Blocks are counted from 0. Your first block fills the elements of the next one, and its own "
+    "stay as they were. Take `column, row = cuda.grid(2)`."
+)
+
 _X_FIRST = (
     "`cuda.grid(2)` gives x first, and here x goes along the columns: `column, row = cuda.grid(2)`."
 )
@@ -70,6 +75,40 @@ def _one_dimension(x, bias, out, rows, columns):
     row = cuda.threadIdx.y
     if row < rows and column < columns:
         out[row, column] = x[row, column] + bias[column]
+
+
+def _alike_along_x(x, bias, out, rows, columns):
+    column = cuda.threadIdx.x
+    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _block_not_multiplied(x, bias, out, rows, columns):
+    column = cuda.blockIdx.x + cuda.threadIdx.x
+    row = cuda.blockIdx.y + cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _one_block_too_low(x, bias, out, rows, columns):
+    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    row = (cuda.blockIdx.y + 1) * cuda.blockDim.y + cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _one_block_too_far_right(x, bias, out, rows, columns):
+    column = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
+    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
+def _column_first(x, bias, out, rows, columns):
+    column, row = cuda.grid(2)
+    if row < rows and column < columns:
+        out[column, row] = x[column, row] + bias[column]
 
 
 @exercise("add-bias", answer=add_bias, points=2, difficulty=3, minutes=6)
@@ -125,8 +164,32 @@ class AddBias(KernelExercise):
         ),
         "the blocks along y are alike": (
             _one_dimension,
-            "`threadIdx.y` begins at 0 in every block. The row is the second number of "
-            "`cuda.grid(2)`.",
+            "Threads of two blocks fill one element. The row is the second number of "
+            "`cuda.grid(2)`, `blockIdx.y * blockDim.y + threadIdx.y`.",
+        ),
+        "the blocks along x are alike": (
+            _alike_along_x,
+            "Threads of two blocks fill one element. The column is the first number of "
+            "`cuda.grid(2)`, `blockIdx.x * blockDim.x + threadIdx.x`.",
+        ),
+        "the block is not multiplied": (
+            _block_not_multiplied,
+            "Threads of two blocks fill one element. `threadIdx` counts within a block: multiply "
+            "`blockIdx.x` by `blockDim.x` and add `threadIdx.x`, and the same along y, or take "
+            "`column, row = cuda.grid(2)`.",
+        ),
+        "one block too low": (
+            _one_block_too_low,
+            _ONE_BLOCK_AWAY,
+        ),
+        "one block too far right": (
+            _one_block_too_far_right,
+            _ONE_BLOCK_AWAY,
+        ),
+        "the column first": (
+            _column_first,
+            "The first index of a matrix is its row: `out[row, column]`, and `x[row, column]`.",
+            r"x\[column|x\[\w+\.x|x\[i, j\]|x\[x",
         ),
     }
 

@@ -190,7 +190,8 @@ class ExclusiveScan(KernelExercise):
             )
         if 4 <= counts.barriers <= 12:
             return None
+        few = "too few" if counts.barriers < 4 else "too many"
         return (
-            f"has {counts.barriers} barriers: its threads do not add in four rounds",
+            f"has {counts.barriers} barriers, {few} for four rounds",
             "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
+    ONE_BLOCK_TOO_LATE,
     KernelExercise,
     floats,
     n_threads,
@@ -16,6 +17,11 @@ from course.exercises.ch12_kernels.kernel_exercise import (
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
 from tensorkit.cuda import Counts
+
+_BLOCKS_MEET = (
+    "Threads of two blocks take one element. Begin at `cuda.grid(1)`, which is `blockIdx.x * "
+    "blockDim.x + threadIdx.x`, and step over all threads of the launch: `gridDim.x * blockDim.x`."
+)
 
 
 @cuda.kernel
@@ -51,7 +57,19 @@ def _stride_of_blocks(x, out, n):
         out[i] = x[i] * x[i]
 
 
-@exercise("grid-stride", answer=squares, points=2, difficulty=2, minutes=5)
+def _block_not_multiplied(x, out, n):
+    first = cuda.blockIdx.x + cuda.threadIdx.x
+    for i in range(first, n, cuda.gridDim.x * cuda.blockDim.x):
+        out[i] = x[i] * x[i]
+
+
+def _one_block_too_late(x, out, n):
+    first = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
+    for i in range(first, n, cuda.gridDim.x * cuda.blockDim.x):
+        out[i] = x[i] * x[i]
+
+
+@exercise("grid-stride", answer=squares, points=1, difficulty=2, minutes=5)
 class GridStride(KernelExercise):
     """More elements than threads
 
@@ -84,8 +102,8 @@ class GridStride(KernelExercise):
         ),
         "the step of a block": (
             _stride_of_a_block,
-            "With the step `blockDim.x` a thread walks into the elements of the next block. Step "
-            "over all threads of the launch: `gridDim.x * blockDim.x`.",
+            _BLOCKS_MEET,
+            r"(?s)\A(?!.*gridDim)",
         ),
         "every thread does everything": (
             _all_of_it,
@@ -95,10 +113,20 @@ class GridStride(KernelExercise):
         "begins at the thread of the block": (
             _from_the_thread,
             "The threads of all blocks begin at the same elements. Begin at `cuda.grid(1)`.",
+            r"(?s)\A(?!.*blockIdx)(?!.*grid\()",
         ),
         "the step of the blocks": (
             _stride_of_blocks,
             "The step is the number of threads, not of blocks: `gridDim.x * blockDim.x`.",
+        ),
+        "the block is not multiplied": (
+            _block_not_multiplied,
+            _BLOCKS_MEET,
+            r"blockIdx\.x \+|\+ cuda\.blockIdx\.x(?! \*)",
+        ),
+        "one block too late": (
+            _one_block_too_late,
+            ONE_BLOCK_TOO_LATE,
         ),
     }
 

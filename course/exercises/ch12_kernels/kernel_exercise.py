@@ -55,13 +55,17 @@ class KernelExercise(Exercise):
         """
         return None
 
+    def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
+        """The demand that the threads of block 0 do not meet, and a repair."""
+        return None
+
     def run(self, answer: Any, *args: Any) -> Any:
         """The filled tensor after the launch; KernelError for an unmet demand or another write."""
         blocks, threads, *values = args
         with cuda.simulate():
             given = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
-            _, _, _, arguments, _, counts, *_ = answer[blocks, threads](*given)
-            if unmet := self.unmet(Counts(*counts), *args):
+            _, _, _, arguments, _, counts, _, log = answer[blocks, threads](*given)
+            if unmet := self.unmet(Counts(*counts), *args) or self.unmet_in_block_0(log):
                 raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
             return self.filled_alone(arguments, values)
 
@@ -87,6 +91,20 @@ def _compiled(function: Any) -> Any:
     """A kernel of a usual mistake, made when somebody needs it."""
     return cuda.kernel(function)
 
+
+EVERY_BLOCK_ALIKE = (
+    "`threadIdx.x` counts within a block, so all blocks take the same first elements. "
+    "`cuda.grid(1)` is `blockIdx.x * blockDim.x + threadIdx.x`."
+)
+NOT_MULTIPLIED = (
+    "Block 1 begins after all threads of block 0: `blockIdx.x` counts blocks, so multiply it by "
+    "`blockDim.x`, or take `cuda.grid(1)`."
+)
+ONE_BLOCK_TOO_LATE = (
+    "Blocks are counted from 0. Your block 0 takes the elements of block 1, and the first ones are "
+    "left out. Take `cuda.grid(1)`."
+)
+"""Sentences about mistakes that can be made in several exercises."""
 
 ALONE = (
     "leaves most threads idle: few of them do the work of all",

@@ -7,6 +7,9 @@ from typing import Any
 
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
+    EVERY_BLOCK_ALIKE,
+    NOT_MULTIPLIED,
+    ONE_BLOCK_TOO_LATE,
     KernelExercise,
     floats,
     n_threads,
@@ -66,7 +69,7 @@ def _last_one_left_out(a, x, y, out, n):
         out[i] = a * x[i] + y[i]
 
 
-@exercise("one-thread-each", answer=axpy, points=2, difficulty=2, minutes=5)
+@exercise("one-thread-each", answer=axpy, points=1, difficulty=2, minutes=5)
 class OneThreadEach(KernelExercise):
     """One thread for each element
 
@@ -99,13 +102,11 @@ class OneThreadEach(KernelExercise):
         ),
         "every block alike": (
             _every_block_alike,
-            "`threadIdx.x` counts within a block, so all blocks fill the same first elements. "
-            "`cuda.grid(1)` is `blockIdx.x * blockDim.x + threadIdx.x`.",
+            EVERY_BLOCK_ALIKE,
         ),
         "the block is not multiplied": (
             _block_not_multiplied,
-            "Block 1 begins after all threads of block 0: `blockIdx.x` counts blocks, so multiply "
-            "it by `blockDim.x`, or take `cuda.grid(1)`.",
+            NOT_MULTIPLIED,
         ),
         "one too far": (
             _one_too_far,
@@ -113,8 +114,7 @@ class OneThreadEach(KernelExercise):
         ),
         "one block too late": (
             _one_block_too_late,
-            "Blocks are counted from 0. Your block 0 fills the elements of block 1, and the first "
-            "ones stay as they were. Take `cuda.grid(1)`.",
+            ONE_BLOCK_TOO_LATE,
         ),
         "the last one is left out": (
             _last_one_left_out,

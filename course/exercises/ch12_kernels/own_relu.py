@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import KernelExercise
+from course.exercises.ch12_kernels.kernel_exercise import ONE_BLOCK_TOO_LATE, KernelExercise
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.rules import LAUNCH, Rule
 from tensorkit import cuda
@@ -66,6 +66,30 @@ def _rows_counted(x: tk.Tensor) -> tk.Tensor:
     return out
 
 
+def _every_block_alike(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = cuda.threadIdx.x
+        if i < n:
+            out[i] = max(x[i], 0.0)
+
+    out = tk.zeros_like(x)
+    clamped[-(-max(x.numel(), 1) // 64), 64](x.reshape(-1), out.reshape(-1), x.numel())
+    return out
+
+
+def _one_block_too_late(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
+        if i < n:
+            out[i] = max(x[i], 0.0)
+
+    out = tk.zeros_like(x)
+    clamped[-(-max(x.numel(), 1) // 64), 64](x.reshape(-1), out.reshape(-1), x.numel())
+    return out
+
+
 def _absolute(x: tk.Tensor) -> tk.Tensor:
     @cuda.kernel
     def clamped(x, out, n):
@@ -82,13 +106,13 @@ def _flattened(x: tk.Tensor) -> tk.Tensor:
     return my_relu(x).reshape(-1)
 
 
-@exercise("own-relu", answer=my_relu, difficulty=3, minutes=10, further=True)
+@exercise("own-relu", answer=my_relu, points=3, difficulty=3, minutes=10)
 class OwnRelu(Exercise):
     """A kernel of your own for tk.relu
 
     Write `relu` as a function that launches a kernel: make the result, launch, return it. The
-    kernel may stand inside of the function. Below, the library is told to use it wherever `tk.relu`
-    is called on the device, and a network trains with it.
+    kernel may stand inside of the function. The check also registers it for `tk.relu` on the device
+    and trains a layer with it. The cell below does the same with a network.
 
     **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
     elements. A launch has at least one block.
@@ -135,6 +159,12 @@ class OwnRelu(Exercise):
             "`x.numel()` counts the elements.",
             r"len\(x\)|shape\[0\]",
         ),
+        "blocks that meet": (
+            _every_block_alike,
+            "Threads of two blocks fill one element: `threadIdx.x` counts within a block. The "
+            "thread's element is `cuda.grid(1)`, which is `blockIdx.x * blockDim.x + threadIdx.x`.",
+        ),
+        "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
         "the absolute value": (
             _absolute,
             "Negative elements become 0, not positive: `max(x[i], 0.0)`.",
@@ -150,19 +180,24 @@ class OwnRelu(Exercise):
             values = draw.integers(math.prod(shape), -9, 9)
             values[:2] = [-draw.integer(1, 9), -draw.integer(1, 9)]
             values[-1] = draw.integer(1, 9)
-            return case(tk.tensor(values, dtype=tk.float32).reshape(shape), label=label)
+            x = tk.tensor(values, dtype=tk.float32).reshape(shape)
+            return case(x, "trains" in label, label=label)
 
         yield some(2, 3, label="a matrix")
         yield some(70, label="more than a block")
         yield some(5, 30, label="a larger matrix")
         yield some(2, 3, 4, label="three dimensions")
+        yield some(4, 30, label="a layer that trains with it")
         yield some(2, 1, label="one column (size 1)")
-        yield case(tk.zeros(0, 3), label="no rows (empty)", weight=0.25)
+        yield case(tk.zeros(0, 3), False, label="no rows (empty)", weight=0.25)
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The result on the CPU, and what has become of the argument."""
+        """The result on the CPU, and what has become of the argument; or the trained weights."""
+        x, trains = args
         with cuda.simulate():
-            x = args[0].cuda()
+            x = x.cuda()
+            if trains:
+                return _trained(answer, x)
             with cuda.record() as ledger:
                 result = answer(x)
             if any(transfer.direction == "device to host" for transfer in ledger.transfers):
@@ -179,4 +214,20 @@ class OwnRelu(Exercise):
             return {"the result": shown, "x afterwards": x.cpu()}
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
-        return f"{self.name}({show(args[0])}.cuda())"
+        x, trains = args
+        if trains:
+            return f"three steps with {self.name} for tk.relu, from the weights {show(x)}.cuda()"
+        return f"{self.name}({show(x)}.cuda())"
+
+
+def _trained(answer: Any, weights: tk.Tensor) -> tk.Tensor:
+    """The weights of a layer after three steps, with the answer as the kernel of `tk.relu`."""
+    inputs = tk.linspace(-1, 1, 12, device="cuda").reshape(3, 4)
+    weights = weights.requires_grad_()
+    with tk.library.scope():
+        tk.library.register_kernel(tk.relu, "cuda", answer)
+        for _ in range(3):
+            loss = (tk.relu(inputs @ weights) - 1).square().mean()
+            (gradient,) = tk.autograd.grad(loss, weights)
+            weights = (weights - 5.0 * gradient).detach().requires_grad_()
+    return weights.detach().cpu()

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats
+from course.exercises.ch12_kernels.kernel_exercise import (
+    ALONE,
+    EVERY_BLOCK_ALIKE,
+    NOT_MULTIPLIED,
+    ONE_BLOCK_TOO_LATE,
+    KernelExercise,
+    floats,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
+from tensorkit.cuda import Counts
 
 _THREE_STEPS = (
     "Reading, adding and writing are three steps, with `+=` as well, and other threads come in "
@@ -67,12 +76,37 @@ def _adds_one_element_each(x, out, n):
         cuda.atomic_add(out, i, x[i])
 
 
-@exercise("racing-sum", answer=total, stub=_races, points=2, difficulty=3, minutes=4)
+def _adds_one_place_for_each_block(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic_add(out, cuda.blockIdx.x, x[i])
+
+
+def _every_block_alike(x, out, n):
+    i = cuda.threadIdx.x
+    if i < n:
+        cuda.atomic_add(out, 0, x[i])
+
+
+def _block_not_multiplied(x, out, n):
+    i = cuda.blockIdx.x + cuda.threadIdx.x
+    if i < n:
+        cuda.atomic_add(out, 0, x[i])
+
+
+def _one_block_too_late(x, out, n):
+    i = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
+    if i < n:
+        cuda.atomic_add(out, 0, x[i])
+
+
+@exercise("racing-sum", answer=total, stub=_races, points=1, difficulty=3, minutes=4)
 class RacingSum(KernelExercise):
     """A sum that races
 
     The kernel below adds every element to `out[0]`. Launch it in a new cell, as in the example, and
-    read the error: two threads read the same old value, and one addition is lost. Repair it.
+    read the error: two threads read the same old value, and one addition is lost. Repair it. Each
+    thread still adds one element.
 
     **Input:** `x` with `n` elements and `out` with at least one, on the device; `out` holds zeros.
 
@@ -114,6 +148,13 @@ class RacingSum(KernelExercise):
             "You add the number of the thread. Add its element: `x[i]`.",
         ),
         "not one place": (_adds_one_place_each, _NOT_ONE_PLACE),
+        "a place for each block": (
+            _adds_one_place_for_each_block,
+            "Each block adds to a place of its own. The sum belongs in `out[0]`.",
+        ),
+        "every block alike": (_every_block_alike, EVERY_BLOCK_ALIKE),
+        "the block is not multiplied": (_block_not_multiplied, NOT_MULTIPLIED),
+        "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
         "an element for each": (_adds_one_element_each, _NOT_ONE_PLACE),
     }
 
@@ -123,8 +164,8 @@ class RacingSum(KernelExercise):
             return case(blocks, threads, x, tk.zeros(out), n, label=label)
 
         yield some(3, 1, 4, "three elements, four threads", 4)
-        yield some(8, 1, 8, "one block", 8)
-        yield some(13, 4, 4, "four blocks", 4)
+        yield some(30, 1, 32, "one block", 32)
+        yield some(100, 4, 32, "four blocks", 32)
         yield some(20, 1, 32, "a warp", 32)
         yield some(5, 3, 2, "three blocks of two", 2)
         yield some(40, 2, 32, "two warps", 32)
@@ -132,3 +173,9 @@ class RacingSum(KernelExercise):
         whole = tk.tensor(draw.integers(6, 3, 9), dtype=tk.int32)
         out = tk.zeros(4, dtype=tk.int32)
         yield case(2, 4, whole, out, 6, label="whole numbers (int)")
+
+    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+        """Each thread adds one element; sums of blocks may be put together first."""
+        _, threads, *_, n = args
+        # one thread leaves the others of its warp idle at each element
+        return ALONE if threads == 32 and counts.idle_threads > 0.9 * 31 * n else None

@@ -150,6 +150,19 @@ def _not_divided(x, out, columns):
         out[row, j] = math.exp(x[row, j] - largest)
 
 
+def _column_first(x, out, columns):
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[0, row]
+    for j in range(columns):
+        largest = max(largest, x[j, row])
+    whole = 0.0
+    for j in range(columns):
+        whole += math.exp(x[j, row] - largest)
+    for j in range(t, columns, 4):
+        out[j, row] = math.exp(x[j, row] - largest) / whole
+
+
 @exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=15)
 class SoftmaxRows(KernelExercise):
     """Softmax in one launch
@@ -214,6 +227,14 @@ class SoftmaxRows(KernelExercise):
         "not divided": (
             _not_divided,
             "These are the exponentials. Divide by their sum over the row.",
+        ),
+        "the wrong row": (
+            _column_first,
+            "The first index of a matrix is its row, and a block has one: `x[row, j]` with "
+            "`row = cuda.blockIdx.x`, which begins at 0. `cuda.threadIdx.x` counts the 4 threads "
+            "that share its columns.",
+            r"(?s)(\w+) = cuda\.blockIdx\.x\n.*x\[[^\[\],]+, \1\]|\[[^\[\],]+, cuda\.blockIdx\.x\]"
+            r"|(\w+) = cuda\.threadIdx\.x\n.*x\[\2, |grid\(1\)|blockIdx\.x \+ 1",
         ),
     }
 

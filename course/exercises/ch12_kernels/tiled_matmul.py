@@ -181,6 +181,108 @@ def _row_by_row(a, b, out, n):
     out[row, column] = value
 
 
+def _dimensions_swapped(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    row, column = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _left_tile_brought_turned(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[4 * tile + tx, row]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _right_tile_brought_turned(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[column, 4 * tile + ty]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _left_tile_turned(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[k, ty] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _every_block_alike(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[ty, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, tx]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
+def _one_tile_too_late(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(1, n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] = value
+
+
 def _without_tiles(a, b, out, n):
     column, row = cuda.grid(2)
     value = 0.0
@@ -265,6 +367,34 @@ class TiledMatmul(KernelExercise):
             _element_by_element,
             "You multiply the tiles element by element. A matrix product adds over `k`: "
             "`left[ty, k] * right[k, tx]`.",
+        ),
+        "dimensions swapped": (
+            _dimensions_swapped,
+            "`cuda.grid(2)` gives x first, and here x goes along the columns: "
+            "`column, row = cuda.grid(2)`.",
+        ),
+        "the tile of a is brought turned": (
+            _left_tile_brought_turned,
+            "The first index of `a` is the row: this thread brings `a[row, 4 * tile + tx]`.",
+        ),
+        "the tile of b is brought turned": (
+            _right_tile_brought_turned,
+            "The first index of `b` is the row, and the tile has the rows from `4 * tile` on: this "
+            "thread brings `b[4 * tile + ty, column]`.",
+        ),
+        "the left tile is turned": (
+            _left_tile_turned,
+            "`k` is the column in `left` and the row in `right`: `left[ty, k] * right[k, tx]`.",
+        ),
+        "every block alike": (
+            _every_block_alike,
+            "Every block brings the first rows of `a` and the first columns of `b`: `ty` and `tx` "
+            "count within a block. The row of this thread is `row` in `a`, its column `column` in "
+            "`b`.",
+        ),
+        "one tile too late": (
+            _one_tile_too_late,
+            "Tiles are counted from 0, and yours begin with the second one: `range(n // 4)`.",
         ),
         "without tiles": (
             _without_tiles,

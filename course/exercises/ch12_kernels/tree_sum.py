@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.exercises.ch12_kernels.kernel_exercise import (
+    ALONE,
+    NOT_MULTIPLIED,
+    ONE_BLOCK_TOO_LATE,
+    KernelExercise,
+    floats,
+    unfilled,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
 from tensorkit import cuda
 from tensorkit.cuda import Counts
 
 _ONE_PHASE = (
-    "A place of `part` is added to and read by another thread in one phase. Only the first `half` "
-    "threads add, and what they read is `part[t + half]`. At the end of a round all threads wait: "
-    "in the loop, after the `if`."
+    "A place of `part` is written by one thread and read by another in one phase. All threads wait "
+    "after each has written its own number, and at the end of each round: in the loop, after the "
+    "`if`. In a round only the first `half` threads add, and what they read is `part[t + half]`."
 )
+
+MOST_READS = 50
+"""Of shared memory in a block: all eight threads may read two numbers in each round."""
 
 
 @cuda.kernel
@@ -142,6 +153,59 @@ def _the_same_elements_again(x, out, n):
         out[cuda.blockIdx.x] = part[0]
 
 
+def _no_barrier_before_the_loop(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _block_not_multiplied(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = cuda.blockIdx.x + t
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def _one_block_too_late(x, out, n):
+    part = cuda.shared(8, tk.float32)
+    t = cuda.threadIdx.x
+    i = 8 * (cuda.blockIdx.x + 1) + t
+    part[t] = 0.0
+    if i < n:
+        part[t] = x[i]
+    cuda.syncthreads()
+    half = 4
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
 @exercise(
     "tree-sum",
     answer=block_sums,
@@ -190,6 +254,7 @@ class TreeSum(KernelExercise):
         "no barrier in the loop": (
             _no_barrier_in_the_loop,
             _ONE_PHASE,
+            r"(?s)syncthreads.*while(?!.*syncthreads)",
         ),
         "a barrier inside the if": (
             _barrier_within_the_if,
@@ -201,6 +266,11 @@ class TreeSum(KernelExercise):
             "Threads beyond the end write nothing, and their places are read all the same. Write "
             "`part[t] = 0.0` in every thread first.",
         ),
+        "reads before the barrier": (
+            _no_barrier_before_the_loop,
+            _ONE_PHASE,
+            r"(?s)\A(?!.*syncthreads.*while).*while(?!.*:\s*cuda\.syncthreads).*syncthreads",
+        ),
         "too many threads add": (
             _all_threads_add,
             _ONE_PHASE,
@@ -210,6 +280,8 @@ class TreeSum(KernelExercise):
             "Every block adds the first elements. The thread's own element is `x[i]` with "
             "`i = cuda.grid(1)`; `t` is its place in `part`.",
         ),
+        "the block is not multiplied": (_block_not_multiplied, NOT_MULTIPLIED),
+        "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -236,3 +308,25 @@ class TreeSum(KernelExercise):
             "rounds",
             "four threads add, then two, then one, with `cuda.syncthreads()` after each round",
         )
+
+    def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
+        """Four threads add in shared memory: a tree reads 14 numbers there, and the sum."""
+        accesses = [each for phase in log.shown for each in _accesses(phase)]
+        reads = [  # the threads, as often as they read; addresses of shared memory are below 0
+            thread
+            for _, thread, kind, _, _, _, address in accesses
+            if kind == "reads" and address < 0
+        ]
+        if len(set(reads)) < 4:
+            return ALONE
+        if len(reads) <= MOST_READS:
+            return None
+        return (
+            f"reads {len(reads)} numbers of shared memory in a block, where 15 are enough",
+            "let each thread add one number in a round: `part[t] += part[t + half]`",
+        )
+
+
+def _accesses(phase: dict[Any, list[list[Any]]]) -> Iterator[Any]:
+    """What the threads of a block did in a phase, warp by warp."""
+    return itertools.chain.from_iterable(itertools.chain.from_iterable(phase.values()))

@@ -50,6 +50,91 @@ KERNELS = [
         """,
     ),
     (
+        "racing-sum",
+        "Each thread still adds one element",
+        """
+        @cuda.kernel
+        def total(x, out, n):
+            if cuda.grid(1) == 0:
+                for i in range(n):
+                    out[0] += x[i]
+        """,
+    ),
+    (
+        "racing-sum",
+        "Each thread still adds one element",
+        """
+        @cuda.kernel
+        def total(x, out, n):
+            first = cuda.blockIdx.x * cuda.blockDim.x
+            if cuda.threadIdx.x == 0:
+                sum = x[0] * 0
+                for i in range(first, min(n, first + cuda.blockDim.x)):
+                    sum += x[i]
+                cuda.atomic_add(out, 0, sum)
+        """,
+    ),
+    (
+        "tree-sum",
+        "four threads add, then two, then one",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            part = cuda.shared(8, tk.float32)
+            t = cuda.threadIdx.x
+            i = cuda.grid(1)
+            part[t] = x[i] if i < n else 0.0
+            for _ in range(3):
+                cuda.syncthreads()
+            if t == 0:
+                left = part[0] + part[1] + part[2] + part[3]
+                out[cuda.blockIdx.x] = left + part[4] + part[5] + part[6] + part[7]
+        """,
+    ),
+    (
+        "tree-sum",
+        "four threads add, then two, then one",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            part = cuda.shared(8, tk.float32)
+            t = cuda.threadIdx.x
+            i = cuda.grid(1)
+            part[t] = x[i] if i < n else 0.0
+            half = 4
+            while half > 0:
+                cuda.syncthreads()
+                if t == 0:
+                    part[0] += part[half]
+                    if half > 1:
+                        part[1] += part[half + 1]
+                    if half > 2:
+                        part[2] += part[half + 2]
+                        part[3] += part[half + 3]
+                half = half // 2
+            if t == 0:
+                out[cuda.blockIdx.x] = part[0]
+        """,
+    ),
+    (
+        "tree-sum",
+        "four threads add, then two, then one",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            part = cuda.shared(8, tk.float32)
+            t = cuda.threadIdx.x
+            i = cuda.grid(1)
+            part[t] = x[i] if i < n else 0.0
+            total = 0.0
+            for k in range(8):
+                cuda.syncthreads()
+                total += part[k]
+            if t == 0:
+                out[cuda.blockIdx.x] = total
+        """,
+    ),
+    (
         "tree-sum",
         "in three rounds",
         """

@@ -73,10 +73,17 @@ def total_strided(x, out, n):
 
 
 @cuda.kernel
-def total_by_one(x, out, n):
-    if cuda.grid(1) == 0:
-        for i in range(n):
-            out[0] += x[i]
+def total_of_blocks(x, out, n):
+    part = cuda.shared(1, tk.float32)
+    i = cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        part[0] = 0.0
+    cuda.syncthreads()
+    if i < n:
+        cuda.atomic_add(part, 0, float(x[i]))
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        cuda.atomic_add(out, 0, part[0])
 
 
 @cuda.kernel
@@ -264,7 +271,7 @@ RIGHT = [
     ("add-bias", bias_nested),
     ("add-bias", bias_strided),
     ("racing-sum", total_strided),
-    ("racing-sum", total_by_one),
+    ("racing-sum", total_of_blocks),
     ("tree-sum", tree_with_neighbours),
     ("tree-sum", tree_without_a_loop),
     ("tiled-matmul", matmul_with_one_shared_array),
