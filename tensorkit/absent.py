@@ -41,6 +41,7 @@ _FAMILIES = {
     "new_full new_tensor",
     "x.expand(size)": "broadcast_tensors",
     "(tk.rand_like(x) < x).to(x.dtype)": "bernoulli",
+    "x.copy_(tk.rand_like(x) < p)": "bernoulli_",
     "mean + std * tk.randn(size)": "normal",
     "tk.randint(low, high, x.shape)": "random_ randint_like",
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import absent, creation, errors, layout
+from tensorkit import absent, creation, dtypes, errors, layout
 from tensorkit._tensor import Tensor
 from tensorkit.absent import explains_options
 from tensorkit.devices import CPU, backend_of
@@ -32,6 +32,7 @@ from tensorkit.ops.reductions import log_softmax as log_softmax
 from tensorkit.ops.reductions import mean, shared, total
 from tensorkit.ops.reductions import softmax as softmax
 from tensorkit.ops.views import expand, t, view
+from tensorkit.random import rand_like
 
 # Layers
 
@@ -174,7 +175,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p == 1:
         kept = creation.zeros((), dtype=input.dtype, device=input.device)
     else:
-        kept = creation.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+        # PyTorch compares numbers of float64, too
+        kept = (rand_like(input.detach(), dtype=dtypes.float64) < 1 - p).to(input.dtype).div_(1 - p)
     return input.mul_(kept) if inplace else input * kept
 
 

@@ -11,7 +11,7 @@ from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, message
 from tensorkit.ops import arguments
-from tensorkit.ops.arguments import check_value, need_tensor, no_kernel, result_type
+from tensorkit.ops.arguments import check_value, need_tensor, result_type
 from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.pointwise import log
 
@@ -194,10 +194,7 @@ remainder.grad(number="input", node="NotImplemented")
 
 def _check_exponent(input: Any, exponent: Any) -> None:
     promoted = result_type(input, exponent)
-    is_number = not isinstance(exponent, TensorBase)
-    if promoted is dtypes.bool_ and not is_number:
-        raise no_kernel("pow", promoted, "x.int()")
-    if not is_number:
+    if isinstance(exponent, TensorBase):
         return
     if not promoted.is_floating_point and exponent < 0:
         raise DTypeError(
@@ -209,7 +206,7 @@ def _check_exponent(input: Any, exponent: Any) -> None:
         check_value(exponent, promoted)
 
 
-@op(promote=True, symbol="** or pow()", check=_check_exponent)
+@op(promote=True, symbol="** or pow()", dtypes="numeric", kernel_name="pow", check=_check_exponent)
 def pow(xp: Any, input: Any, exponent: Any) -> Any:
     """Power ``x ** y``, element by element.
 
@@ -219,10 +216,8 @@ def pow(xp: Any, input: Any, exponent: Any) -> Any:
     tensor([1., 4., 9.])
     """
     is_number = isinstance(exponent, np.generic)  # not a tensor
-    if is_number and input.dtype.kind == "b":  # the numbers True and False
-        return xp.logical_or(input, xp.logical_not(exponent))
-    if input.dtype.kind in "biu":
-        if input.dtype.kind == "b" or (is_number and exponent < 0):
+    if input.dtype.kind in "iu":
+        if is_number and exponent < 0:
             raise TypeError
         return _integer_power(xp, input, exponent)
     if is_number:

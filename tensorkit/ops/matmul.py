@@ -4,6 +4,7 @@ Products take tensors of one dtype; nothing is promoted. Matrices may lie in mem
 transposes reach BLAS as they are. ``matmul`` and ``einsum`` are made of the others.
 """
 
+from functools import partial
 from math import prod
 from typing import Any, NoReturn
 
@@ -61,12 +62,10 @@ def _numbers(m: int, m2: int) -> str:
     return f"Rows of the first have {m} numbers, columns of the second {m2}."
 
 
-@op(
-    ndim={"input": 2, "mat2": 2},
-    dtypes="numeric",
-    kernel_name="addmm_impl_cpu_",
-    check=_check_sizes,
-)
+_product_of = partial(op, dtypes="numeric", check=_check_sizes)
+
+
+@_product_of(ndim={"input": 2, "mat2": 2}, kernel_name="addmm_impl_cpu_")
 def mm(xp: Any, input: Any, mat2: Any) -> Any:
     """Product of two matrices: (n, m) and (m, p) give (n, p).
 
@@ -95,12 +94,7 @@ def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     views.expand(input, (mat1.shape[0], mat2.shape[1]))  # raises where it does not fit
 
 
-@op(
-    ndim={"mat1": 2, "mat2": 2},
-    dtypes="numeric",
-    kernel_name="addmm_impl_cpu_",
-    check=_check_sum_of,
-)
+@_product_of(ndim={"mat1": 2, "mat2": 2}, kernel_name="addmm_impl_cpu_", check=_check_sum_of)
 def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
     """``input + mat1 @ mat2``; ``input`` is broadcast to the product.
 
@@ -121,7 +115,7 @@ addmm.grad(
 )
 
 
-@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", check=_check_sizes)
+@_product_of(ndim={"input": 2, "vec": 1})
 def mv(xp: Any, input: Any, vec: Any) -> Any:
     """Product of a matrix and a vector: (n, m) and (m,) give (n,).
 
@@ -136,7 +130,7 @@ mv.grad(
 )
 
 
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel_name="dot", check=_check_sizes)
+@_product_of(ndim={"input": 1, "tensor": 1}, kernel_name="dot")
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -149,12 +143,7 @@ def dot(xp: Any, input: Any, tensor: Any) -> Any:
 dot.grad(input=lambda g, tensor: g * tensor, tensor=lambda g, input: g * input)
 
 
-_of_pairs = op(
-    ndim={"input": 3, "mat2": 3},
-    dtypes="numeric",
-    kernel_name="baddbmm_with_gemm",
-    check=_check_sizes,
-)
+_of_pairs = _product_of(ndim={"input": 3, "mat2": 3}, kernel_name="baddbmm_with_gemm")
 
 
 @_of_pairs

@@ -306,6 +306,11 @@ tk.nn.functional.mse_loss(x, x, reduce=False) | reduction="none"
 tk.nn.functional.embedding(x.long(), x[None], padding_idx=0) | which is 0 there
 tk.nn.init.normal_(x, generator=1) | manual_seed
 tk.autograd.grad(x, x, is_grads_batched=True) | a call for each
+x.softmax(0, dtype=tk.float64) | x.to(dtype)
+tk.nn.functional.log_softmax(x, 0, dtype=tk.float64) | x.to(dtype)
+x.mean(dtype=tk.float64) | x.to(dtype)
+x.prod(0, dtype=tk.float64) | x.to(dtype)
+x.cumsum(0, dtype=tk.float64) | x.to(dtype)
 tk.autograd.functional.hessian(print, x, vectorize=True) | leave it out
 tk.autograd.functional.hvp(print, x, strict=True) | leave it out
 tk.optim.SGD([x], lr=1.0).step(closure=print) | loss.backward()
@@ -361,6 +366,7 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
 
 MISFITS = """
 x + tk.zeros(4) | tk.explain.broadcast
+(x > 0) ** True | x.int()
 x @ x | x @ y.t()
 x @ tk.zeros(4, 5) | with a y of shape (3, 5)
 tk.cat([x, tk.zeros(2, 4)]) | tk.cat(tensors, 1)
