@@ -289,14 +289,18 @@ def call_again(
     parameters = {**signature(function).parameters}
     given = args[1:] if parameters.pop("self", None) else args
     kinds = [each.kind for each in parameters.values()]
-    most = len(kinds) - kinds.count(Parameter.KEYWORD_ONLY)
     if Parameter.VAR_KEYWORD not in kinds:
         known = understood(function.__name__, parameters, options)
         if known.keys() != options.keys():
             return function(*args, **known)
-        if len(given) > most and Parameter.VAR_POSITIONAL not in kinds:
-            raise misfit(str(error), parameters) from None
+    names = [name for name, kind in zip(parameters, kinds, strict=True) if kind in _NAMED]
+    most = len(names) - kinds.count(Parameter.KEYWORD_ONLY)
+    if len(given) > most and Parameter.VAR_POSITIONAL not in kinds:
+        raise misfit(str(error), names) from None
     raise error
+
+
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 def misfit(first: str, has: Collection[str]) -> TypeError:

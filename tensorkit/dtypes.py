@@ -33,6 +33,8 @@ class DType:
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == FLOATING
 
+    is_complex = False  # none is
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 

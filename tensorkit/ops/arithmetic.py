@@ -84,7 +84,7 @@ sub.grad(
 sub.grad(number="input", node="RsubBackward1", other=lambda g: -g)
 
 
-def _check_factor(input: Any, other: Any) -> None:
+def check_factor(input: Any, other: Any) -> None:
     """ConversionError for a number that float16 would change much: 65536, or 1e-8.
 
     PyTorch multiplies and divides by such a number in float32, and rounds once.
@@ -99,7 +99,7 @@ def _check_factor(input: Any, other: Any) -> None:
             raise errors.ConversionError(f"float16 holds no number near {number}", repair=repair)
 
 
-@op(promote=True, symbol="*", ufunc="multiply", check=_check_factor)
+@op(promote=True, symbol="*", ufunc="multiply", check=check_factor)
 def mul(xp: Any, input: Any, other: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -115,7 +115,7 @@ mul.grad(
 )
 
 
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=_check_factor)
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=check_factor)
 def div(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 

@@ -313,9 +313,17 @@ def norm(xp: Any, input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = 
 def _power(p: Any) -> Any:
     power = 2 if p is None or p == "fro" else p
     if power not in (1, 2, inf):
-        first = f"tensorkit has the norms of p = 1, 2, inf, not {p}; there is a formula for p > 0"
-        raise NotSupportedError(first, repair="(x.abs() ** p).sum() ** (1 / p)")
+        first = f"tensorkit has the norms of p = 1, 2, inf, not {p}"
+        repair = _OTHER_NORMS.get(p, "(x.abs() ** p).sum() ** (1 / p)")
+        raise NotSupportedError(first, repair=repair)
     return power
+
+
+_OTHER_NORMS = {
+    0: "(x != 0).sum().to(x.dtype)",
+    -inf: "x.abs().min()",
+    "nuc": "numpy.linalg.norm(x.numpy(), 'nuc')",
+}
 
 
 def _slope_of_norm(g: Any, x: Any, out: Any, dim: Dims, p: float) -> Any:

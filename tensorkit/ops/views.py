@@ -445,7 +445,9 @@ def movedim(xp: Any, input: Any, source: Any, destination: Any) -> Any:
     >>> tk.movedim(tk.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    return xp.moveaxis(input, source, destination)
+    if input.ndim:
+        return xp.moveaxis(input, source, destination)
+    return xp.moveaxis(input.reshape(1), source, destination).reshape(())  # as transpose
 
 
 movedim.grad(

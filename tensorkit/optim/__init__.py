@@ -173,6 +173,7 @@ class SGD(Optimizer):
     tensor([0.5000, 1.0000], requires_grad=True)
     """
 
+    @absent.explains_options
     def __init__(
         self,
         params: Any,
@@ -211,6 +212,7 @@ class Adam(Optimizer):
 
     shrinks = False  # whether weight decay is for the parameters themselves
 
+    @absent.explains_options
     def __init__(
         self,
         params: Any,
