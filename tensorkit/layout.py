@@ -178,20 +178,14 @@ def broadcast_shapes(a: Ints, b: Ints) -> Ints:
 
 def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
     """Both shapes, aligned at the right, with a mark below the sizes that do not fit."""
-    columns = [""] * n_dims
-    for shape in (a, b):
-        for position, size in enumerate(shape, start=n_dims - len(shape)):
-            columns[position] = max(columns[position], str(size), key=len)
-    widths = [len(column) for column in columns]
+    width = max(len(str(size)) for size in (*a, *b))
 
-    def row(shape: Ints) -> str:
-        cells = [""] * (n_dims - len(shape)) + [str(size) for size in shape]
-        return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    def row(*cells: Any) -> str:
+        padded = [""] * (n_dims - len(cells)) + [str(cell) for cell in cells]
+        return "  ".join(cell.rjust(width) for cell in padded)
 
-    mark = "  ".join(
-        ("^" if position == dim else " ").rjust(w) for position, w in enumerate(widths)
-    )
-    return f"  a: {row(a)}\n  b: {row(b)}\n     {mark.rstrip()}"
+    mark = row(*[""] * dim, "^", *[""] * (n_dims - dim - 1))
+    return f"  a: {row(*a)}\n  b: {row(*b)}\n     {mark.rstrip()}"
 
 
 def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:

@@ -14,7 +14,7 @@ from tensorkit import layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
-from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError, sizes
+from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors, need_two
@@ -41,25 +41,31 @@ def _check_sizes(input: Tensor, **others: Tensor) -> None:
     """Raise unless the rows of the first are as long as the columns of the other."""
     (other,) = others.values()
     left, right = tuple(input.shape), tuple(other.shape)
-    m, m2 = left[-1], right[0 if len(right) == 1 else -2]
-    if m == m2 and (len(left) < 3 or left[0] == right[0]):
-        return
-    if len(left) == len(right) == 2:
+    if left[-1] != _columns(right) or (len(left) == 3 and left[0] != right[0]):
         refuse_sizes(left, right)
-    shown = "x".join(map(str, left))
-    first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({m2})"
-    if len(left) == 1:
-        first = f"inconsistent tensor size: vectors of {shown} and {m2} elements"
-    elif len(left) == 3:
-        first = "Expected size for first two dimensions of batch2 tensor to be: "
-        first += f"{sizes((left[0], m))} but got: {sizes(right[:2])}."
-    numbers = f"The first has {left[0]} matrices, the second {right[0]}."
-    numbers = numbers if m == m2 else _numbers(m, m2)
-    raise ShapeError(first, numbers, repair="x @ y.mT" if m == right[-1] != m2 else None)
 
 
-def _numbers(m: int, m2: int) -> str:
-    return f"Rows of the first have {m} numbers, columns of the second {m2}."
+def _columns(shape: Ints) -> int:
+    """How long the columns of the second operand are; a vector is one."""
+    return shape[-2] if len(shape) > 1 else shape[0]
+
+
+def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
+    """ShapeError for two operands; ``of_layer``: the second is a layer's weight, transposed."""
+    m, m2, p = left[-1], _columns(right), right[-1]
+    numbers = f"Rows of the first have {m} numbers, columns of the second {m2}."
+    if m == m2:
+        numbers = f"The first has {left[0]} matrices, the second {right[0]}."
+    fitting = (*left[:-2], m, p) if len(right) > 1 else (m,)
+    repair = f"x @ y    # with a y of shape {fitting}"
+    if of_layer:
+        repair = f"tk.nn.Linear({m}, {p})    # in, out"
+    elif m == p != m2:
+        repair = "x @ y.mT" if len(right) == 3 else "x @ y.t()"
+    shapes = " and ".join("x".join(map(str, shape)) for shape in (left, right))
+    raise ShapeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({shapes})", numbers, repair=repair
+    )
 
 
 _product_of = partial(op, dtypes="numeric", check=_check_sizes)
@@ -76,17 +82,6 @@ def mm(xp: Any, input: Any, mat2: Any) -> Any:
 
 
 mm.grad(input=lambda g, mat2: mm(g, views.t(mat2)), mat2=lambda g, input: mm(views.t(input), g))
-
-
-def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
-    """ShapeError for two matrices; ``of_layer``: the second one is a layer's weight, transposed."""
-    (n, m), (m2, p) = left, right
-    turned = "x @ y.t()" if m == p else f"x @ y    # with a y of shape ({m}, {p})"
-    raise ShapeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
-        _numbers(m, m2),
-        repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
-    )
 
 
 def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
