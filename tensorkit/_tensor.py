@@ -258,7 +258,7 @@ class Tensor(Methods):
         edge = None if self._node is None else edge_of(self)
         return edge if isinstance(edge, Node) else None
 
-    grad = property(hooks.get_grad, hooks.set_grad, hooks.forget_grad)
+    grad = property(hooks.get_grad, hooks.set_grad, lambda self: hooks.set_grad(self, None))
 
     def backward(
         self,

@@ -80,8 +80,7 @@ def set_default_dtype(d: DType) -> None:
     """
     global _default
     if not (isinstance(d, DType) and d.is_floating_point):
-        what = "" if isinstance(d, DType) else "invalid dtype object: "
-        raise TypeError(f"{what}only floating-point types are supported as the default type")
+        raise TypeError("only floating-point types are supported as the default type")
     _default = d
 
 

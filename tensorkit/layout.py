@@ -15,7 +15,6 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.overrides import overridable
 
 Ints = tuple[int, ...]
-MAX_DIMS = 64  # NumPy's own limit
 
 
 class Size(tuple[int, ...]):
@@ -56,9 +55,6 @@ class Size(tuple[int, ...]):
         return Size(tuple.__mul__(self, times))
 
     __rmul__ = __mul__
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Size, (tuple(self),)
 
 
 class Layout(NamedTuple):

@@ -378,7 +378,7 @@ def randn_like(options: Options, input: Tensor, *, generator: Any = None) -> Ten
     tensor([ 1.5410, -0.2934])
     """
     x = options.like(input)
-    return _normal(x, 0, 1, generator, x._is_contiguous)
+    return _normal(x, 0, 1, generator, x._array.flags.c_contiguous)
 
 
 # Filling in place: drawn into a new tensor, which is copied
@@ -403,5 +403,5 @@ def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = 
     >>> tk.zeros(2).normal_(10, 2)
     tensor([13.0820,  9.4131])
     """
-    x, in_blocks = empty_like(input), input._is_contiguous
+    x, in_blocks = empty_like(input), input._array.flags.c_contiguous
     return input.copy_(_normal(x, float(mean), float(std), generator, in_blocks))

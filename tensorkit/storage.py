@@ -4,7 +4,6 @@ from typing import Any
 
 from tensorkit import layout
 from tensorkit.devices import Device, as_device, device_of_array
-from tensorkit.dtypes import DType, of_numpy
 
 
 class Storage:
@@ -38,11 +37,6 @@ class Storage:
     def device(self) -> Device:
         """Where the memory is."""
         return device_of_array(self._array)
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return of_numpy(self._array.dtype)
 
     @property
     def writer(self) -> tuple[str, str, int] | None:

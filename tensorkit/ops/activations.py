@@ -10,7 +10,7 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
 from tensorkit.dtypes import float16
 from tensorkit.errors import NotSupportedError
-from tensorkit.ops.arithmetic import check_factor
+from tensorkit.ops.arguments import check_factor
 from tensorkit.ops.comparison import where
 from tensorkit.ops.pointwise import erf, exp, one_more_than_exp, sigmoid, wide
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes, errors
+from tensorkit import dtypes
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
@@ -84,22 +84,7 @@ sub.grad(
 sub.grad(number="input", node="RsubBackward1", other=lambda g: -g)
 
 
-def check_factor(input: Any, other: Any) -> None:
-    """ConversionError for a number that float16 would change much: 65536, or 1e-8.
-
-    PyTorch multiplies and divides by such a number in float32, and rounds once.
-    """
-    for x in (input, other) if result_type(input, other) is dtypes.float16 else ():
-        if getattr(x, "dtype", None) is dtypes.float16 or getattr(x, "shape", None):
-            continue
-        number: Any = arguments.as_scalar(x)
-        held = float(arguments.stored(number, dtypes.float16))
-        if math.fabs(held - number) > math.fabs(number) / 1024:
-            repair = "x.float() in place of x, and .half() of the result"
-            raise errors.ConversionError(f"float16 holds no number near {number}", repair=repair)
-
-
-@op(promote=True, symbol="*", ufunc="multiply", check=check_factor)
+@op(promote=True, symbol="*", ufunc="multiply", check=arguments.check_factor)
 def mul(xp: Any, input: Any, other: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -115,7 +100,7 @@ mul.grad(
 )
 
 
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=check_factor)
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=arguments.check_factor)
 def div(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 

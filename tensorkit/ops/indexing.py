@@ -344,7 +344,7 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     need_tensor("copy_", source, "other")
     tracked = check_write(input, source)
     if input.device is not source.device:
-        alike = input._is_contiguous and input.shape == source.shape
+        alike = input._array.flags.c_contiguous and input.shape == source.shape
         if alike and source.device is CPU and not tracked and not state.origin_recorders:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
             array = without_warnings(source._array.astype, input.dtype.numpy, copy=False)

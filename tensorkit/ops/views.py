@@ -22,9 +22,6 @@ from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.thread_state import state
 
-_BEFORE = [(slice(None),) * n for n in range(layout.MAX_DIMS + 1)]  # of an index
-
-
 # A part of a tensor
 
 
@@ -116,7 +113,7 @@ SELECT, SLICE, SPLIT, SPLIT_WITH_SIZES, UNBIND = map(
 
 def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
     """The view of the entries ``where`` along ``dim``: of one, or from left to right."""
-    index = (*_BEFORE[dim], where, ...)
+    index = (*(slice(None),) * dim, where, ...)
     shown = x._array[index]
     saved = (x._array.shape, index)
     if shown.size:

@@ -38,9 +38,7 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for param in params:
             if not isinstance(param, TensorBase):
-                first = (
-                    f"an optimizer changes tensors; one of the params is a {type(param).__name__}"
-                )
+                first = f"an optimizer changes tensors, not a {type(param).__name__}"
                 raise TypeError(message(first, repair="an optimizer for each group of parameters"))
             if not param.is_leaf:  # type: ignore[attr-defined]
                 repair = "x.detach().requires_grad_()"
