@@ -184,19 +184,15 @@ def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
     return f"  a: {row(*a)}\n  b: {row(*b)}\n     {mark.rstrip()}"
 
 
-def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:
+def check_expand(shape: Ints, to: Ints, asked: Ints) -> None:
     """ShapeError unless a tensor can be read with shape ``to``, its sizes of 1 repeated.
 
-    ``type_name`` ("torch.FloatTensor") and ``asked`` (the sizes as the caller wrote them) only
-    serve PyTorch's error messages.
+    ``asked`` (the sizes as the caller wrote them) only serves the error message.
     """
     lead = len(to) - len(shape)
     if lead < 0:
-        raise ShapeError(
-            f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
-            f"of sizes provided ({len(to)}) must be greater or equal to the number of "
-            f"dimensions in the tensor ({len(shape)})",
-        )
+        first = f"expand(): the tensor has {len(shape)} dimensions, and {sizes(to)} has fewer"
+        raise ShapeError(first, repair="x.reshape(size), if it has as many elements")
     for dim in range(len(to) - 1, lead - 1, -1):
         if shape[dim - lead] not in (1, to[dim]):
             raise ShapeError(

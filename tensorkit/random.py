@@ -267,18 +267,6 @@ def _scaled(values: Any, scale: float, shift: float) -> Any:
     return wide.astype(number)
 
 
-def _integers(x: Tensor, low: int, high: int, generator: Any) -> Tensor:
-    if low >= high:
-        raise errors.DTypeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
-            "'to' itself is never drawn.",
-        )
-    if high >= 2**63:
-        raise ValueError("Overflow when unpacking long long")
-    _need_range(x.dtype, low, high - 1)
-    return _filled(x, _source(generator, x).integers(low, high, x.numel()), "random")
-
-
 def _need_range(dtype: DType, low: int, high: int) -> None:
     """ConversionError unless the dtype holds all integers from ``low`` to ``high``."""
     if dtype.is_floating_point:
@@ -342,7 +330,16 @@ def randint(
     x = options.empty(
         shape_of("randint", (), need_sizes("randint", given[2])), options.dtype or dtypes.int64
     )
-    return _integers(x, index(given[0]), index(given[1]), generator)
+    first, last = index(given[0]), index(given[1])
+    if first >= last:
+        raise errors.DTypeError(
+            f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}",
+            "'to' itself is never drawn.",
+        )
+    if last >= 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    _need_range(x.dtype, first, last - 1)
+    return _filled(x, _source(generator, x).integers(first, last, x.numel()), "random")
 
 
 @factory

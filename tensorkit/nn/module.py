@@ -57,8 +57,6 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
     def __repr__(self) -> str:
         return super().__repr__() if any(self) else "<All keys matched successfully>"
 
-    __str__ = __repr__
-
 
 class Module:
     """A part of a model: parameters, other modules, and ``forward``.

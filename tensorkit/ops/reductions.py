@@ -209,11 +209,11 @@ def _mean(xp: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
 mean.grad(
     node="MeanBackward1",
     plain="MeanBackward0",
-    input=lambda g, shape, dim, keepdim: spread(shared(g, count(shape, dim)), shape, dim, keepdim),
+    input=lambda g, shape, dim, keepdim: spread(divided(g, count(shape, dim)), shape, dim, keepdim),
 )
 
 
-def shared(g: Any, n: int) -> Any:
+def divided(g: Any, n: int) -> Any:
     """``g`` divided by a count, also one that float16 does not hold."""
     return g / (n or 1) if n < 2**15 else g / 2**8 / (n / 2**8)
 

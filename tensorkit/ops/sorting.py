@@ -181,7 +181,11 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
 
 @op(outputs=named_result("sort", "values", "indices"))
 def sort(
-    xp: Any, input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None
+    xp: Any,
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = None,
 ) -> Any:
     """The elements in order along ``dim``: values and where each one was.
 
@@ -195,7 +199,11 @@ def sort(
 
 @op()
 def argsort(
-    xp: Any, input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None
+    xp: Any,
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = None,
 ) -> Any:
     """The indices that ``sort`` gives: where the smallest element is, the second smallest, ...
 
@@ -211,7 +219,12 @@ def _check_k(input: Tensor, k: int, dim: int, **_: Any) -> None:
         raise ShapeError("selected index k out of range", f"k is {k}; the dimension has {size}.")
 
 
-@op(tensors=1, outputs=named_result("topk", "values", "indices"), dtypes="numeric", check=_check_k)
+@op(
+    tensors=1,
+    outputs=named_result("topk", "values", "indices"),
+    dtypes="numeric",
+    check=_check_k,
+)
 def topk(
     xp: Any, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Any:

@@ -358,7 +358,7 @@ def ravel(input: Tensor) -> Tensor:
 
 def _check_expand(input: Tensor, size: Ints) -> None:
     shape = tuple(input.shape)
-    layout.check_expand(shape, _kept(size, shape), f"torch.{input.dtype.word}Tensor", size)
+    layout.check_expand(shape, _kept(size, shape), size)
 
 
 def _kept(size: Ints, shape: Ints) -> Ints:

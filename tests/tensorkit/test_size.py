@@ -7,16 +7,16 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1401,
-    "cuda": 1295,
+    "cuda": 1292,
     "explain": 278,
-    "nn": 621,
-    "ops": 2603,
+    "nn": 619,
+    "ops": 2616,
     "optim": 171,
-    "tensorkit": 3162,
+    "tensorkit": 3157,
     "utils": 107,
-    "viz": 1852,
+    "viz": 1850,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3212, 263
+MOST_OF_CORE, MOST_IMPORTS = 3209, 263
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
