@@ -330,16 +330,16 @@ def randint(
     x = options.empty(
         shape_of("randint", (), need_sizes("randint", given[2])), options.dtype or dtypes.int64
     )
-    first, last = index(given[0]), index(given[1])
-    if first >= last:
+    start, stop = index(given[0]), index(given[1])
+    if start >= stop:
         raise errors.DTypeError(
-            f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}",
+            f"random_ expects 'from' to be less than 'to', but got from={start} >= to={stop}",
             "'to' itself is never drawn.",
         )
-    if last >= 2**63:
+    if stop >= 2**63:
         raise ValueError("Overflow when unpacking long long")
-    _need_range(x.dtype, first, last - 1)
-    return _filled(x, _source(generator, x).integers(first, last, x.numel()), "random")
+    _need_range(x.dtype, start, stop - 1)
+    return _filled(x, _source(generator, x).integers(start, stop, x.numel()), "random")
 
 
 @factory

@@ -12,7 +12,7 @@ from tensorkit.cuda.ledger import note as note
 from tensorkit.cuda.ledger import record as record
 from tensorkit.cuda.ledger import unrecorded as unrecorded
 from tensorkit.cuda.simulated import simulate as simulate
-from tensorkit.devices import Device, cuda_device, find_backend
+from tensorkit.devices import Device, as_device, find_backend
 from tensorkit.errors import AcceleratorError, message
 from tensorkit.errors import OutOfMemoryError as OutOfMemoryError
 
@@ -59,7 +59,10 @@ def current_accelerator(check_available: bool = False) -> Device | None:
 
 def _backend(device: Any = None) -> Any:
     """The backend of a device given as an index, a name or a ``tk.device``; None: the one."""
-    return cuda_device(device).backend
+    found = as_device("cuda" if device is None else device)
+    if found.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {found}")
+    return found.backend
 
 
 def current_device() -> int:

@@ -219,12 +219,7 @@ def _check_k(input: Tensor, k: int, dim: int, **_: Any) -> None:
         raise ShapeError("selected index k out of range", f"k is {k}; the dimension has {size}.")
 
 
-@op(
-    tensors=1,
-    outputs=named_result("topk", "values", "indices"),
-    dtypes="numeric",
-    check=_check_k,
-)
+@op(tensors=1, outputs=named_result("topk", "values", "indices"), dtypes="numeric", check=_check_k)
 def topk(
     xp: Any, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Any:

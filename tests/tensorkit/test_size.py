@@ -7,10 +7,10 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1401,
-    "cuda": 1292,
+    "cuda": 1295,
     "explain": 278,
     "nn": 619,
-    "ops": 2616,
+    "ops": 2611,
     "optim": 171,
     "tensorkit": 3157,
     "utils": 107,
