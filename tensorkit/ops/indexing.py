@@ -160,6 +160,8 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
     parts = [part if part.__class__ in _VIEWS else _as_part(part) for part in parts]
     n_dims = x._array.ndim
     n_named = sum([_dims_named(part) for part in parts])
+    if not n_dims and isinstance(index, slice):
+        _bounds(index, 0)  # a step of 0 is the first complaint
     is_bare = not isinstance(index, (tuple, TensorBase))
     if not n_dims and is_bare and parts[0].__class__ is int:
         raise errors.IndexRangeError(

@@ -10,7 +10,7 @@ ROOMS = {
     "cuda": 1295,
     "explain": 278,
     "nn": 619,
-    "ops": 2611,
+    "ops": 2613,
     "optim": 171,
     "tensorkit": 3157,
     "utils": 107,
