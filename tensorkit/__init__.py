@@ -99,13 +99,9 @@ from tensorkit.layout import Size
 from tensorkit.ops.arguments import result_type
 from tensorkit.ops.comparison import where
 from tensorkit.ops.joining import cat, stack
-from tensorkit.ops.joining import cat as concat
-from tensorkit.ops.joining import cat as concatenate
 from tensorkit.ops.matmul import einsum
 from tensorkit.ops.methods import FUNCTIONS as _FUNCTIONS
-from tensorkit.ops.views import expand as broadcast_to
 from tensorkit.ops.views import split
-from tensorkit.ops.views import transpose as swapaxes
 from tensorkit.printing import set_printoptions
 from tensorkit.random import (
     Generator,
@@ -133,6 +129,7 @@ if typing.TYPE_CHECKING:
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 
+concat = concatenate = cat
 newaxis = None
 
 __version__ = "0.1.0"

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorkit import absent, base, direct_path, dtypes, errors, layout, pickling, printing
 from tensorkit.autograd import engine, hooks, versions
-from tensorkit.autograd.node import INFERENCE, Node, become_leaf, edge_of
+from tensorkit.autograd.node import INFERENCE, Node, edge_of
 from tensorkit.autograd.recording import origin_of
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import TensorBase
@@ -258,7 +258,7 @@ class Tensor(Methods):
         edge = None if self._node is None else edge_of(self)
         return edge if isinstance(edge, Node) else None
 
-    grad = property(hooks.get_grad, hooks.set_grad, hooks.forget_grad)
+    grad = property(hooks.get_grad, hooks.set_grad, lambda self: hooks.set_grad(self, None))
 
     def backward(
         self,
@@ -519,12 +519,6 @@ class Tensor(Methods):
         return [x for x in object.__dir__(self) if not isinstance(own.get(x), absent.Attribute)]
 
     __hash__ = object.__hash__
-
-    def __copy__(self) -> "Tensor":
-        copied = base.same_memory(self)
-        if self.requires_grad:
-            become_leaf(copied)
-        return copied
 
     __deepcopy__ = pickling.deepcopy
     __reduce__ = pickling.reduce

@@ -41,11 +41,20 @@ _FAMILIES = {
     "new_full new_tensor",
     "x.expand(size)": "broadcast_tensors",
     "(tk.rand_like(x) < x).to(x.dtype)": "bernoulli",
+    "x.copy_(tk.rand_like(x) < p)": "bernoulli_",
+    "x.copy_(-(1 - tk.rand_like(x)).log())": "exponential_",
     "mean + std * tk.randn(size)": "normal",
     "tk.randint(low, high, x.shape)": "random_ randint_like",
     "(p / -tk.rand_like(p).log()).argmax(-1), which draws one position": "multinomial",
     "tk.eq, ne, lt, le, gt, ge": "greater greater_equal less less_equal not_equal",
     "tk.neg": "negative",
+    "tk.arange": "range",
+    "tk.set_default_dtype": "set_default_tensor_type",
+    "tk.sign(x)": "sgn",
+    "x.trunc()": "fix",
+    "x.device.type": "is_cpu is_meta is_mps is_xpu get_device",
+    "bool(x)": "is_nonzero",
+    "x.numel() and x.dim()": "nelement ndimension",
     "x.clamp(min=..., max=...)": "clamp_min clamp_max",
     "tk.atan": "arctan",
     "x.mT": "H mH adjoint",
@@ -92,6 +101,19 @@ _FAMILIES = {
     "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
     "x.as_strided": "unfold",
+    "y - x": "rsub",
+    "x - x.trunc()": "frac",
+    "2.0 ** x": "exp2",
+    "x.double() ** y": "float_power",
+    "tk.logsumexp(tk.stack((x, y)), 0)": "logaddexp",
+    "x + value * y * z": "addcmul",
+    "x + value * y / z": "addcdiv",
+    "tk.bmm and +": "baddbmm",
+    "x.amin() and x.amax()": "aminmax",
+    "x.var() and x.mean()": "var_mean std_mean",
+    "x.nonzero()": "argwhere",
+    "x.flatten()[index]": "take",
+    "10 ** tk.linspace(a, b, n)": "logspace",
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
@@ -288,13 +310,14 @@ def call_again(
     parameters = {**signature(function).parameters}
     given = args[1:] if parameters.pop("self", None) else args
     kinds = [each.kind for each in parameters.values()]
-    most = len(kinds) - kinds.count(Parameter.KEYWORD_ONLY)
     if Parameter.VAR_KEYWORD not in kinds:
         known = understood(function.__name__, parameters, options)
         if known.keys() != options.keys():
             return function(*args, **known)
-        if len(given) > most and Parameter.VAR_POSITIONAL not in kinds:
-            raise misfit(str(error), parameters) from None
+    names = [name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
+    most = len(names) - kinds.count(Parameter.KEYWORD_ONLY)
+    if len(given) > most and Parameter.VAR_POSITIONAL not in kinds:
+        raise misfit(str(error), names) from None
     raise error
 
 

@@ -85,10 +85,6 @@ class TensorBase:
         return strides_of(self._array)
 
     @property
-    def _is_contiguous(self) -> bool:
-        return bool(self._array.flags.c_contiguous)
-
-    @property
     def _xp(self) -> Any:
         """The array library of the device."""
         return self.device.backend.xp

@@ -148,8 +148,7 @@ def _number(function: str, value: Any) -> Any:
     """A Python number, also from a tensor without dimensions."""
     number = as_scalar(value)
     if number is None:
-        kind = type(value).__name__
-        raise TypeError(f"{function}() takes numbers, not {kind}")
+        raise TypeError(f"{function}() takes numbers, not {type(value).__name__}")
     return number
 
 

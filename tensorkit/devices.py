@@ -179,10 +179,6 @@ class Backend:
             array, (count,), (array.itemsize,), writeable=writeable
         )
 
-    def flatten(self, array: Any, strides: tuple[int, ...]) -> Any:
-        """The memory of a dense array of its own, as a one-dimensional array."""
-        return array.transpose(layout.slowest_first(strides)).reshape(-1)
-
     # To and from the host; ``why`` is what asked for it
 
     def item(self, array: Any, why: str) -> Any:

@@ -21,19 +21,19 @@ class DType:
     (torch.float32, 4, True)
     """
 
-    def __init__(self, name: str, word: str, c_name: str, category: int) -> None:
+    def __init__(
+        self, name: str, word: str, c_name: str, category: int, whole_name: str = ""
+    ) -> None:
         self.name = name
         self.word = word  # the name in PyTorch's messages and tensor types: Float, Long
         self.c_name = c_name  # the name in its overflow messages: float, int64_t
+        self.whole_name = whole_name or c_name  # in those about two dtypes: float, long int
         self.category = category
         self.numpy = np.dtype(name)
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == FLOATING
 
-    @property
-    def whole_name(self) -> str:
-        """The name in sentences about two dtypes that do not go together: float, long int."""
-        return _WHOLE_NAMES.get(self.c_name, self.c_name)
+    is_complex = False  # none is
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -43,21 +43,14 @@ class DType:
         return "bool_" if self.name == "bool" else self.name
 
 
-_WHOLE_NAMES = {
-    "int8_t": "signed char",
-    "int16_t": "short int",
-    "int64_t": "long int",
-    "uint8_t": "unsigned char",
-}
-
 float16 = DType("float16", "Half", "c10::Half", FLOATING)
 float32 = DType("float32", "Float", "float", FLOATING)
 float64 = DType("float64", "Double", "double", FLOATING)
-int8 = DType("int8", "Char", "int8_t", INTEGER)
-int16 = DType("int16", "Short", "int16_t", INTEGER)
+int8 = DType("int8", "Char", "int8_t", INTEGER, "signed char")
+int16 = DType("int16", "Short", "int16_t", INTEGER, "short int")
 int32 = DType("int32", "Int", "int", INTEGER)
-int64 = DType("int64", "Long", "int64_t", INTEGER)
-uint8 = DType("uint8", "Byte", "uint8_t", INTEGER)
+int64 = DType("int64", "Long", "int64_t", INTEGER, "long int")
+uint8 = DType("uint8", "Byte", "uint8_t", INTEGER, "unsigned char")
 bool_ = DType("bool", "Bool", "bool", BOOL)
 
 ALL = (float16, float32, float64, int8, int16, int32, int64, uint8, bool_)
@@ -87,8 +80,7 @@ def set_default_dtype(d: DType) -> None:
     """
     global _default
     if not (isinstance(d, DType) and d.is_floating_point):
-        what = "" if isinstance(d, DType) else "invalid dtype object: "
-        raise TypeError(f"{what}only floating-point types are supported as the default type")
+        raise TypeError("only floating-point types are supported as the default type")
     _default = d
 
 

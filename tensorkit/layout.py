@@ -15,7 +15,6 @@ from tensorkit.errors import IndexRangeError, ShapeError, sizes
 from tensorkit.overrides import overridable
 
 Ints = tuple[int, ...]
-MAX_DIMS = 64  # NumPy's own limit
 
 
 class Size(tuple[int, ...]):
@@ -56,9 +55,6 @@ class Size(tuple[int, ...]):
         return Size(tuple.__mul__(self, times))
 
     __rmul__ = __mul__
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Size, (tuple(self),)
 
 
 class Layout(NamedTuple):
@@ -178,35 +174,25 @@ def broadcast_shapes(a: Ints, b: Ints) -> Ints:
 
 def _picture(a: Ints, b: Ints, dim: int, n_dims: int) -> str:
     """Both shapes, aligned at the right, with a mark below the sizes that do not fit."""
-    columns = [""] * n_dims
-    for shape in (a, b):
-        for position, size in enumerate(shape, start=n_dims - len(shape)):
-            columns[position] = max(columns[position], str(size), key=len)
-    widths = [len(column) for column in columns]
+    width = max(len(str(size)) for size in (*a, *b))
 
-    def row(shape: Ints) -> str:
-        cells = [""] * (n_dims - len(shape)) + [str(size) for size in shape]
-        return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    def row(*cells: Any) -> str:
+        padded = [""] * (n_dims - len(cells)) + [str(cell) for cell in cells]
+        return "  ".join(cell.rjust(width) for cell in padded)
 
-    mark = "  ".join(
-        ("^" if position == dim else " ").rjust(w) for position, w in enumerate(widths)
-    )
-    return f"  a: {row(a)}\n  b: {row(b)}\n     {mark.rstrip()}"
+    mark = row(*[""] * dim, "^", *[""] * (n_dims - dim - 1))
+    return f"  a: {row(*a)}\n  b: {row(*b)}\n     {mark.rstrip()}"
 
 
-def check_expand(shape: Ints, to: Ints, type_name: str, asked: Ints) -> None:
+def check_expand(shape: Ints, to: Ints, asked: Ints) -> None:
     """ShapeError unless a tensor can be read with shape ``to``, its sizes of 1 repeated.
 
-    ``type_name`` ("torch.FloatTensor") and ``asked`` (the sizes as the caller wrote them) only
-    serve PyTorch's error messages.
+    ``asked`` (the sizes as the caller wrote them) only serves the error message.
     """
     lead = len(to) - len(shape)
     if lead < 0:
-        raise ShapeError(
-            f"expand({type_name}{{{sizes(shape)}}}, size={sizes(to)}): the number "
-            f"of sizes provided ({len(to)}) must be greater or equal to the number of "
-            f"dimensions in the tensor ({len(shape)})",
-        )
+        first = f"expand(): the tensor has {len(shape)} dimensions, and {sizes(to)} has fewer"
+        raise ShapeError(first, repair="x.reshape(size), if it has as many elements")
     for dim in range(len(to) - 1, lead - 1, -1):
         if shape[dim - lead] not in (1, to[dim]):
             raise ShapeError(

@@ -4,13 +4,11 @@ Both hold a tensor's storage and how it looks at it; so views of one storage sta
 """
 
 import copy
-import copyreg
 from typing import Any
 
 from tensorkit import base
 from tensorkit.autograd.node import become_leaf
 from tensorkit.base import Tensor
-from tensorkit.devices import Device, as_device
 from tensorkit.errors import AutogradError
 from tensorkit.layout import Layout
 from tensorkit.storage import Storage
@@ -41,16 +39,3 @@ def _on_storage(storage: Storage, layout: Layout, requires_grad: bool) -> Tensor
     if requires_grad:
         become_leaf(made)
     return made
-
-
-def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """Memory passes through the host."""
-    device = storage.device
-    return _storage, (device.backend.to_host(storage.flat, "pickle"), device)
-
-
-def _storage(array: Any, device: Device) -> Storage:
-    return Storage(as_device(device).backend.from_host(array, "pickle"))
-
-
-copyreg.pickle(Storage, _reduce_storage)

@@ -233,7 +233,7 @@ def _filled(x: Tensor, values: Any, why: str) -> Tensor:
 # New tensors; ``x`` is one whose values are not set
 
 
-def _uniform(x: Tensor, low: float, high: float, generator: Any, why: str) -> Tensor:
+def _uniform(x: Tensor, low: float, high: float, generator: Any) -> Tensor:
     _need_floating(x.dtype, "check_uniform_bounds")
     for bound in (low, high):
         check_value(bound, x.dtype)
@@ -246,19 +246,18 @@ def _uniform(x: Tensor, low: float, high: float, generator: Any, why: str) -> Te
     if (low, high) != (0, 1) or x.dtype is float16:
         values = _scaled(values, high - low, low).astype(x.dtype.numpy)
         values[values == x.dtype.numpy.type(high)] = low  # what rounding carried out of the range
-    return _filled(x, values, why)
+    return _filled(x, values, "uniform")
 
 
-def _normal(
-    x: Tensor, mean: float, std: float, generator: Any, why: str, in_blocks: bool
-) -> Tensor:
+def _normal(x: Tensor, mean: float, std: float, generator: Any, in_blocks: bool) -> Tensor:
     _need_floating(x.dtype, "normal_kernel_cpu")
     if not std >= 0:
         raise errors.DTypeError(f"normal expects std >= 0.0, but found std {std:g}")
     source, count = _source(generator, x), x.numel()
     # PyTorch draws one after the other what it cannot write in blocks
     values = source.normal(count, x.dtype) if in_blocks else np.array(source.pairs(count))
-    return _filled(x, values if (mean, std) == (0, 1) else _scaled(values, std, mean), why)
+    values = values if (mean, std) == (0, 1) else _scaled(values, std, mean)
+    return _filled(x, values, "normal")
 
 
 def _scaled(values: Any, scale: float, shift: float) -> Any:
@@ -266,18 +265,6 @@ def _scaled(values: Any, scale: float, shift: float) -> Any:
     number = values.dtype.type
     wide = values.astype(np.float64) * np.float64(number(scale)) + np.float64(number(shift))
     return wide.astype(number)
-
-
-def _integers(x: Tensor, low: int, high: int, generator: Any, why: str) -> Tensor:
-    if low >= high:
-        raise errors.DTypeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
-            "'to' itself is never drawn.",
-        )
-    if high >= 2**63:
-        raise ValueError("Overflow when unpacking long long")
-    _need_range(x.dtype, low, high - 1)
-    return _filled(x, _source(generator, x).integers(low, high, x.numel()), why)
 
 
 def _need_range(dtype: DType, low: int, high: int) -> None:
@@ -302,7 +289,7 @@ def rand(options: Options, *args: Any, size: Any = None, generator: Any = None) 
     >>> tk.rand(2)
     tensor([0.4963, 0.7682])
     """
-    return _uniform(options.empty(shape_of("rand", args, size)), 0, 1, generator, "uniform")
+    return _uniform(options.empty(shape_of("rand", args, size)), 0, 1, generator)
 
 
 @factory
@@ -314,7 +301,7 @@ def randn(options: Options, *args: Any, size: Any = None, generator: Any = None)
     tensor([ 1.5410, -0.2934])
     """
     x = options.empty(shape_of("randn", args, size))
-    return _normal(x, 0, 1, generator, "normal", True)
+    return _normal(x, 0, 1, generator, True)
 
 
 @factory
@@ -343,7 +330,16 @@ def randint(
     x = options.empty(
         shape_of("randint", (), need_sizes("randint", given[2])), options.dtype or dtypes.int64
     )
-    return _integers(x, index(given[0]), index(given[1]), generator, "random")
+    start, stop = index(given[0]), index(given[1])
+    if start >= stop:
+        raise errors.DTypeError(
+            f"random_ expects 'from' to be less than 'to', but got from={start} >= to={stop}",
+            "'to' itself is never drawn.",
+        )
+    if stop >= 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    _need_range(x.dtype, start, stop - 1)
+    return _filled(x, _source(generator, x).integers(start, stop, x.numel()), "random")
 
 
 @factory
@@ -367,7 +363,7 @@ def rand_like(options: Options, input: Tensor, *, generator: Any = None) -> Tens
     >>> tk.rand_like(tk.zeros(2))
     tensor([0.4963, 0.7682])
     """
-    return _uniform(options.like(input), 0, 1, generator, "uniform")
+    return _uniform(options.like(input), 0, 1, generator)
 
 
 @factory
@@ -379,7 +375,7 @@ def randn_like(options: Options, input: Tensor, *, generator: Any = None) -> Ten
     tensor([ 1.5410, -0.2934])
     """
     x = options.like(input)
-    return _normal(x, 0, 1, generator, "normal", x._is_contiguous)
+    return _normal(x, 0, 1, generator, x._array.flags.c_contiguous)
 
 
 # Filling in place: drawn into a new tensor, which is copied
@@ -393,7 +389,7 @@ def uniform_(input: Tensor, start: float = 0, to: float = 1, *, generator: Any =
     >>> tk.zeros(2).uniform_(-1, 1)
     tensor([-0.0075,  0.5364])
     """
-    return input.copy_(_uniform(empty_like(input), float(start), float(to), generator, "uniform"))
+    return input.copy_(_uniform(empty_like(input), float(start), float(to), generator))
 
 
 @seen_by_modes
@@ -404,23 +400,5 @@ def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Any = 
     >>> tk.zeros(2).normal_(10, 2)
     tensor([13.0820,  9.4131])
     """
-    drawn = _normal(
-        empty_like(input), float(mean), float(std), generator, "normal", input._is_contiguous
-    )
-    return input.copy_(drawn)
-
-
-@seen_by_modes
-def bernoulli_(input: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
-    """Fill with ones, each with probability ``p``, and zeros.
-
-    >>> _ = tk.manual_seed(0)
-    >>> tk.zeros(8).bernoulli_(0.5)
-    tensor([0., 0., 1., 0., 0., 0., 1., 1.])
-    """
-    p = float(p)
-    if not 0 <= p <= 1:
-        raise errors.DTypeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    drawn = empty_like(input)
-    ones = _source(generator, input).uniform(input.numel(), float64) < p
-    return input.copy_(_filled(drawn, ones, "bernoulli"))
+    x, in_blocks = empty_like(input), input._array.flags.c_contiguous
+    return input.copy_(_normal(x, float(mean), float(std), generator, in_blocks))

@@ -37,10 +37,7 @@ def check_tensors(definition: Any, values: dict[str, Any]) -> None:
 def refuse_array(definition: Any, left: Any, right: Any) -> NoReturn:
     """TypeError for an operator between a tensor and an array."""
     kinds = f"'{kind_of(left)}' and '{kind_of(right)}'"
-    if definition.symbol in ("<", "<=", ">", ">="):
-        first = f"'{definition.symbol}' not supported between instances of {kinds}"
-    else:
-        first = f"unsupported operand type(s) for {definition.symbol}: {kinds}"
+    first = f"unsupported operand type(s) for {definition.symbol}: {kinds}"
     tensor = left if isinstance(left, TensorBase) else right
     there, back = ("", "") if tensor.device is CPU else (".to(tensor.device)", ".cpu()")
     raise TypeError(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tensorkit.devices import Device, device_of_array
-from tensorkit.dtypes import DType, of_numpy
+from tensorkit import layout
+from tensorkit.devices import Device, as_device, device_of_array
 
 
 class Storage:
@@ -24,25 +24,19 @@ class Storage:
     def __repr__(self) -> str:
         return f"<Storage of {self._array!r}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickle's memory passes through the host
+        return _unpickled, (self.device.backend.to_host(self.flat, "pickle"), self.device)
+
     @property
     def flat(self) -> Any:
         """The memory as a one-dimensional array."""
         array = self._array
-        if array.ndim == 1:
-            return array
-        itemsize = array.itemsize
-        strides = tuple([stride // itemsize for stride in array.strides])
-        return self.device.backend.flatten(array, strides)
+        return array.transpose(layout.slowest_first(array.strides)).reshape(-1)
 
     @property
     def device(self) -> Device:
         """Where the memory is."""
         return device_of_array(self._array)
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return of_numpy(self._array.dtype)
 
     @property
     def writer(self) -> tuple[str, str, int] | None:
@@ -77,3 +71,7 @@ class Storage:
         12
         """
         return self.nbytes()
+
+
+def _unpickled(array: Any, device: Device) -> Storage:
+    return Storage(as_device(device).backend.from_host(array, "pickle"))

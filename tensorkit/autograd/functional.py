@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorkit import absent
-from tensorkit.absent import explains_options
 from tensorkit.autograd import engine
 from tensorkit.autograd.grad_mode import enable_grad
 from tensorkit.autograd.node import requires_grad
@@ -19,7 +18,7 @@ from tensorkit.ops import copying, joining, views
 Func = Callable[..., Any]
 
 
-@explains_options
+@absent.explains_options
 def jacobian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     """All partial derivatives of ``func`` at ``inputs``, of shape (*output, *input).
 
@@ -45,7 +44,7 @@ def jacobian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return tuple(blocks) if isinstance(given, tuple) else blocks[0]
 
 
-@explains_options
+@absent.explains_options
 def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     """All second partial derivatives of ``func``, which gives one number.
 
@@ -61,7 +60,7 @@ def hessian(func: Func, inputs: Any, create_graph: bool = False) -> Any:
     return found if isinstance(inputs, tuple) else found[0][0]
 
 
-@explains_options
+@absent.explains_options
 def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """The result of ``func``, one number, and its Hessian times ``v``.
 

@@ -83,11 +83,6 @@ def get_grad(x: Tensor) -> Tensor | None:
     return found
 
 
-def forget_grad(x: Tensor) -> None:
-    """No gradient, as before the first backward."""
-    x._grad = None
-
-
 def set_grad(x: Tensor, value: Any) -> None:
     """Replace the gradient; it must fit the tensor."""
     if value is x:

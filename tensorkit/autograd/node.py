@@ -19,6 +19,7 @@ What autograd knows of a tensor is its ``_node``:
 import itertools
 import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -28,21 +29,10 @@ from tensorkit.errors import AutogradError, NotSupportedError, sizes
 from tensorkit.storage import Storage
 from tensorkit.thread_state import state
 
-
-class Marker:
-    """What stands for a node in ``_node``, or, as ``FREED``, for a saved value."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-LEAF, VIEW, NO_GRAD_VIEW, INFERENCE = map(Marker, ("LEAF", "VIEW", "NO_GRAD_VIEW", "INFERENCE"))
-FREED = Marker("FREED")  # stands where a node saved a value until its graph was freed
+# What stands for a node in ``_node``; FREED stands where a node saved a value until its graph was
+# freed.
+Marker = Enum("Marker", "LEAF VIEW NO_GRAD_VIEW INFERENCE FREED")
+LEAF, VIEW, NO_GRAD_VIEW, INFERENCE, FREED = Marker
 
 _new = object.__new__
 next_order = itertools.count().__next__

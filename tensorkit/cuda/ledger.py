@@ -73,11 +73,8 @@ class Ledger:
         return dict(Counter(each.name for each in self._of(kind)))
 
     def __repr__(self) -> str:
-        moved = sum(each.bytes for each in self.transfers)
-        in_all = " in all" if len(self.transfers) > 1 else ""
         parts = [
-            _counted(len(self.transfers), "transfer", "s")
-            + f" ({_counted(moved, 'byte', 's')}{in_all})",
+            f"{_counted(len(self.transfers), 'transfer', 's')} ({bytes_of(self.transfers)})",
             _counted(len(self.launches), "launch", "es")
             if self.sees_launches
             else "launches not seen",
@@ -88,6 +85,12 @@ class Ledger:
 
 def _counted(count: int, noun: str, plural: str) -> str:
     return f"{count} {noun}{'' if count == 1 else plural}"
+
+
+def bytes_of(records: list[Record]) -> str:
+    """How many bytes these moved, in words."""
+    in_all = " in all" if len(records) > 1 else ""
+    return _counted(sum(each.bytes for each in records), "byte", "s") + in_all
 
 
 _open: list[Ledger] = []

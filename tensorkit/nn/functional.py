@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import absent, creation, errors, layout
+from tensorkit import absent, creation, dtypes, errors, layout
 from tensorkit._tensor import Tensor
-from tensorkit.absent import explains_options
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.layout import Ints
@@ -28,10 +27,11 @@ from tensorkit.ops.pointwise import log, sqrt, wide
 from tensorkit.ops.pointwise import relu as _relu
 from tensorkit.ops.pointwise import sigmoid as sigmoid
 from tensorkit.ops.pointwise import tanh as tanh
+from tensorkit.ops.reductions import divided, mean, total
 from tensorkit.ops.reductions import log_softmax as log_softmax
-from tensorkit.ops.reductions import mean, shared, total
 from tensorkit.ops.reductions import softmax as softmax
 from tensorkit.ops.views import expand, t, view
+from tensorkit.random import rand_like
 
 # Layers
 
@@ -60,7 +60,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise
 
 
-@explains_options
+@absent.explains_options
 def embedding(input: Tensor, weight: Tensor) -> Tensor:
     """The rows of ``weight`` (n, d) at the positions ``input`` (...), as (..., d).
 
@@ -174,7 +174,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p == 1:
         kept = creation.zeros((), dtype=input.dtype, device=input.device)
     else:
-        kept = creation.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+        # PyTorch compares numbers of float64, too
+        kept = (rand_like(input.detach(), dtype=dtypes.float64) < 1 - p).to(input.dtype).div_(1 - p)
     return input.mul_(kept) if inplace else input * kept
 
 
@@ -222,7 +223,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
 def _for_each(g: Any, shape: Ints, reduction: str) -> Any:
     """The gradient that each item gets."""
     n = prod(shape) if reduction == "mean" else 0
-    scaled = shared(g, n) if n > 2**14 else g * (1 / n) if n else g
+    scaled = divided(g, n) if n > 2**14 else g * (1 / n) if n else g
     return np.asarray(scaled) if isinstance(scaled, np.generic) else scaled
 
 
@@ -273,7 +274,7 @@ def _in_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     return expand(input, shape), expand(target, shape)
 
 
-@explains_options
+@absent.explains_options
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The mean of the squared differences; their sum, or each of them.
 
@@ -295,7 +296,7 @@ def _mse_loss(xp: Any, x: Any, y: Any) -> Any:
     return difference * difference
 
 
-@explains_options
+@absent.explains_options
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences; their sum, or each of them.
 
@@ -375,7 +376,7 @@ nll_loss.grad(
 _nll_loss_backward.grad(g=lambda g, target: nll_loss(g, target, reduction="none"))
 
 
-@explains_options
+@absent.explains_options
 def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """``nll_loss`` of ``log_softmax``: input (N, C) or (C,) are scores, target (N,) or () classes.
 

@@ -40,9 +40,7 @@ class Parameter(Tensor):
         """All is done in ``__new__``."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Parameter":
-        if id(self) not in memo:
-            memo[id(self)] = Parameter(self.detach().clone(), self.requires_grad)
-        return memo[id(self)]
+        return Parameter(self.detach().clone(), self.requires_grad)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Parameter, (self.detach(), self.requires_grad)
@@ -58,8 +56,6 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
 
     def __repr__(self) -> str:
         return super().__repr__() if any(self) else "<All keys matched successfully>"
-
-    __str__ = __repr__
 
 
 class Module:

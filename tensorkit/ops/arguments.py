@@ -170,3 +170,18 @@ def number_array(value: Number, dtype: DType) -> Any:
 def stored(number: Number, dtype: DType) -> Any:
     """A 0-d array of ``number`` as ``dtype`` stores it: truncated, wrapped, or as a truth value."""
     return without_warnings(number_array, number, dtype)
+
+
+def check_factor(input: Any, other: Any) -> None:
+    """ConversionError for a number that float16 would change much: 65536, or 1e-8.
+
+    PyTorch multiplies and divides by such a number in float32, and rounds once.
+    """
+    for x in (input, other) if result_type(input, other) is dtypes.float16 else ():
+        if getattr(x, "dtype", None) is dtypes.float16 or getattr(x, "shape", None):
+            continue
+        number: Any = as_scalar(x)
+        held = float(stored(number, dtypes.float16))
+        if abs(held - number) > abs(number) / 1024:
+            repair = "x.float() in place of x, and .half() of the result"
+            raise ConversionError(f"float16 holds no number near {number}", repair=repair)

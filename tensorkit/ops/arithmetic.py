@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import dtypes, errors
+from tensorkit import dtypes
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, message
 from tensorkit.ops import arguments
-from tensorkit.ops.arguments import check_value, need_tensor, no_kernel, result_type
+from tensorkit.ops.arguments import check_value, need_tensor, result_type
 from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.pointwise import log
 
@@ -84,22 +84,7 @@ sub.grad(
 sub.grad(number="input", node="RsubBackward1", other=lambda g: -g)
 
 
-def _check_factor(input: Any, other: Any) -> None:
-    """ConversionError for a number that float16 would change much: 65536, or 1e-8.
-
-    PyTorch multiplies and divides by such a number in float32, and rounds once.
-    """
-    for x in (input, other) if result_type(input, other) is dtypes.float16 else ():
-        if getattr(x, "dtype", None) is dtypes.float16 or getattr(x, "shape", None):
-            continue
-        number: Any = arguments.as_scalar(x)
-        held = float(arguments.stored(number, dtypes.float16))
-        if math.fabs(held - number) > math.fabs(number) / 1024:
-            repair = "x.float() in place of x, and .half() of the result"
-            raise errors.ConversionError(f"float16 holds no number near {number}", repair=repair)
-
-
-@op(promote=True, symbol="*", ufunc="multiply", check=_check_factor)
+@op(promote=True, symbol="*", ufunc="multiply", check=arguments.check_factor)
 def mul(xp: Any, input: Any, other: Any) -> Any:
     """Product ``x * y``, element by element; shapes broadcast.
 
@@ -115,7 +100,7 @@ mul.grad(
 )
 
 
-@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=_check_factor)
+@op(promote=True, symbol="/", ufunc="divide", to_floating=True, check=arguments.check_factor)
 def div(xp: Any, input: Any, other: Any) -> Any:
     """Quotient ``x / y``, element by element; integers give the default dtype.
 
@@ -194,10 +179,7 @@ remainder.grad(number="input", node="NotImplemented")
 
 def _check_exponent(input: Any, exponent: Any) -> None:
     promoted = result_type(input, exponent)
-    is_number = not isinstance(exponent, TensorBase)
-    if promoted is dtypes.bool_ and not is_number:
-        raise no_kernel("pow", promoted, "x.int()")
-    if not is_number:
+    if isinstance(exponent, TensorBase):
         return
     if not promoted.is_floating_point and exponent < 0:
         raise DTypeError(
@@ -209,7 +191,7 @@ def _check_exponent(input: Any, exponent: Any) -> None:
         check_value(exponent, promoted)
 
 
-@op(promote=True, symbol="** or pow()", check=_check_exponent)
+@op(promote=True, symbol="** or pow()", dtypes="numeric", kernel_name="pow", check=_check_exponent)
 def pow(xp: Any, input: Any, exponent: Any) -> Any:
     """Power ``x ** y``, element by element.
 
@@ -219,10 +201,8 @@ def pow(xp: Any, input: Any, exponent: Any) -> Any:
     tensor([1., 4., 9.])
     """
     is_number = isinstance(exponent, np.generic)  # not a tensor
-    if is_number and input.dtype.kind == "b":  # the numbers True and False
-        return xp.logical_or(input, xp.logical_not(exponent))
-    if input.dtype.kind in "biu":
-        if input.dtype.kind == "b" or (is_number and exponent < 0):
+    if input.dtype.kind in "iu":
+        if is_number and exponent < 0:
             raise TypeError
         return _integer_power(xp, input, exponent)
     if is_number:

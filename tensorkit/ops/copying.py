@@ -10,7 +10,6 @@ from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DeviceMismatchError
 from tensorkit.errstate import without_warnings
-from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 
 
@@ -102,7 +101,7 @@ def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False
     return to_dtype(x, dtype)
 
 
-def laid_out(x: Tensor, strides: Ints) -> Tensor:
+def laid_out(x: Tensor, strides: layout.Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
     return add_node(_CLONE, base.new_with_strides(x._array, strides), {"x": x})
 

@@ -162,9 +162,6 @@ def _read(x: Tensor, index: Any) -> tuple[Sequence[Any], int]:
     n_named = sum([_dims_named(part) for part in parts])
     if not n_dims and isinstance(index, slice):
         _bounds(index, 0)  # a step of 0 is the first complaint
-        raise IndexError(
-            errors.message("slice() cannot be applied to a 0-dim tensor.", repair="x[None]")
-        )
     is_bare = not isinstance(index, (tuple, TensorBase))
     if not n_dims and is_bare and parts[0].__class__ is int:
         raise errors.IndexRangeError(
@@ -349,7 +346,7 @@ def copy_(input: Tensor, source: Any, node: str = "CopyBackwards") -> Tensor:
     need_tensor("copy_", source, "other")
     tracked = check_write(input, source)
     if input.device is not source.device:
-        alike = input._is_contiguous and input.shape == source.shape
+        alike = input._array.flags.c_contiguous and input.shape == source.shape
         if alike and source.device is CPU and not tracked and not state.origin_recorders:
             # converted where the data are, as in PyTorch; so it needs no memory on the way
             array = without_warnings(source._array.astype, input.dtype.numpy, copy=False)

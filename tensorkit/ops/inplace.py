@@ -14,7 +14,6 @@ from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
 from tensorkit.errstate import without_warnings
-from tensorkit.layout import Ints
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.thread_state import state
 
@@ -99,7 +98,7 @@ def in_place(
     return seen_by_modes(inplace)
 
 
-def check_output_shape(own: Ints, wanted: Ints) -> None:
+def check_output_shape(own: layout.Ints, wanted: layout.Ints) -> None:
     """ShapeError unless a result of shape ``wanted`` fits into a tensor of shape ``own``."""
     if own != wanted:
         raise ShapeError(

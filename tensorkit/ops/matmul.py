@@ -4,6 +4,7 @@ Products take tensors of one dtype; nothing is promoted. Matrices may lie in mem
 transposes reach BLAS as they are. ``matmul`` and ``einsum`` are made of the others.
 """
 
+from functools import partial
 from math import prod
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ from tensorkit import layout
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of
 from tensorkit.dispatch import op
-from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError, sizes
+from tensorkit.errors import NotSupportedError, ShapeError, TensorkitError
 from tensorkit.layout import Ints
 from tensorkit.ops import views
 from tensorkit.ops.arguments import need_tensors, need_two
@@ -40,33 +41,37 @@ def _check_sizes(input: Tensor, **others: Tensor) -> None:
     """Raise unless the rows of the first are as long as the columns of the other."""
     (other,) = others.values()
     left, right = tuple(input.shape), tuple(other.shape)
-    m, m2 = left[-1], right[0 if len(right) == 1 else -2]
-    if m == m2 and (len(left) < 3 or left[0] == right[0]):
-        return
-    if len(left) == len(right) == 2:
+    if left[-1] != _columns(right) or (len(left) == 3 and left[0] != right[0]):
         refuse_sizes(left, right)
-    shown = "x".join(map(str, left))
-    first = f"size mismatch, got input ({left[0]}), mat ({shown}), vec ({m2})"
-    if len(left) == 1:
-        first = f"inconsistent tensor size: vectors of {shown} and {m2} elements"
-    elif len(left) == 3:
-        first = "Expected size for first two dimensions of batch2 tensor to be: "
-        first += f"{sizes((left[0], m))} but got: {sizes(right[:2])}."
-    numbers = f"The first has {left[0]} matrices, the second {right[0]}."
-    numbers = numbers if m == m2 else _numbers(m, m2)
-    raise ShapeError(first, numbers, repair="x @ y.mT" if m == right[-1] != m2 else None)
 
 
-def _numbers(m: int, m2: int) -> str:
-    return f"Rows of the first have {m} numbers, columns of the second {m2}."
+def _columns(shape: Ints) -> int:
+    """How long the columns of the second operand are; a vector is one."""
+    return shape[-2] if len(shape) > 1 else shape[0]
 
 
-@op(
-    ndim={"input": 2, "mat2": 2},
-    dtypes="numeric",
-    kernel_name="addmm_impl_cpu_",
-    check=_check_sizes,
-)
+def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
+    """ShapeError for two operands; ``of_layer``: the second is a layer's weight, transposed."""
+    m, m2, p = left[-1], _columns(right), right[-1]
+    numbers = f"Rows of the first have {m} numbers, columns of the second {m2}."
+    if m == m2:
+        numbers = f"The first has {left[0]} matrices, the second {right[0]}."
+    fitting = (*left[:-2], m, p) if len(right) > 1 else (m,)
+    repair = f"x @ y    # with a y of shape {fitting}"
+    if of_layer:
+        repair = f"tk.nn.Linear({m}, {p})    # in, out"
+    elif m == p != m2:
+        repair = "x @ y.mT" if len(right) == 3 else "x @ y.t()"
+    shapes = " and ".join("x".join(map(str, shape)) for shape in (left, right))
+    raise ShapeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({shapes})", numbers, repair=repair
+    )
+
+
+_product_of = partial(op, dtypes="numeric", check=_check_sizes)
+
+
+@_product_of(ndim={"input": 2, "mat2": 2}, kernel_name="addmm_impl_cpu_")
 def mm(xp: Any, input: Any, mat2: Any) -> Any:
     """Product of two matrices: (n, m) and (m, p) give (n, p).
 
@@ -79,28 +84,12 @@ def mm(xp: Any, input: Any, mat2: Any) -> Any:
 mm.grad(input=lambda g, mat2: mm(g, views.t(mat2)), mat2=lambda g, input: mm(views.t(input), g))
 
 
-def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
-    """ShapeError for two matrices; ``of_layer``: the second one is a layer's weight, transposed."""
-    (n, m), (m2, p) = left, right
-    turned = "x @ y.t()" if m == p else f"x @ y    # with a y of shape ({m}, {p})"
-    raise ShapeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {m2}x{p})",
-        _numbers(m, m2),
-        repair=f"tk.nn.Linear({m}, {p})    # in, out" if of_layer else turned,
-    )
-
-
 def _check_sum_of(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     _check_sizes(mat1, mat2=mat2)
     views.expand(input, (mat1.shape[0], mat2.shape[1]))  # raises where it does not fit
 
 
-@op(
-    ndim={"mat1": 2, "mat2": 2},
-    dtypes="numeric",
-    kernel_name="addmm_impl_cpu_",
-    check=_check_sum_of,
-)
+@_product_of(ndim={"mat1": 2, "mat2": 2}, kernel_name="addmm_impl_cpu_", check=_check_sum_of)
 def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
     """``input + mat1 @ mat2``; ``input`` is broadcast to the product.
 
@@ -121,7 +110,7 @@ addmm.grad(
 )
 
 
-@op(ndim={"input": 2, "vec": 1}, dtypes="numeric", check=_check_sizes)
+@_product_of(ndim={"input": 2, "vec": 1})
 def mv(xp: Any, input: Any, vec: Any) -> Any:
     """Product of a matrix and a vector: (n, m) and (m,) give (n,).
 
@@ -136,7 +125,7 @@ mv.grad(
 )
 
 
-@op(ndim={"input": 1, "tensor": 1}, dtypes="numeric", kernel_name="dot", check=_check_sizes)
+@_product_of(ndim={"input": 1, "tensor": 1}, kernel_name="dot")
 def dot(xp: Any, input: Any, tensor: Any) -> Any:
     """Product of two vectors of one length, a number.
 
@@ -149,12 +138,7 @@ def dot(xp: Any, input: Any, tensor: Any) -> Any:
 dot.grad(input=lambda g, tensor: g * tensor, tensor=lambda g, input: g * input)
 
 
-_of_pairs = op(
-    ndim={"input": 3, "mat2": 3},
-    dtypes="numeric",
-    kernel_name="baddbmm_with_gemm",
-    check=_check_sizes,
-)
+_of_pairs = _product_of(ndim={"input": 3, "mat2": 3}, kernel_name="baddbmm_with_gemm")
 
 
 @_of_pairs

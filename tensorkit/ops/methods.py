@@ -121,7 +121,7 @@ class Methods(TensorBase):
 # The same as functions, by their names in ``tk``.
 FUNCTIONS: dict[str, Any] = {}
 _METHODS_ONLY = (
-    "absolute_ bernoulli_ copy_ expand index_add_ masked_fill_ normal_ repeat scatter_ "
+    "absolute_ copy_ expand index_add_ masked_fill_ normal_ repeat scatter_ "
     "scatter_add_ sign_ uniform_ view"
 )
 

@@ -23,6 +23,7 @@ from tensorkit.layout import Ints
 from tensorkit.ops.arguments import no_kernel
 from tensorkit.ops.arithmetic import abs, sign
 from tensorkit.ops.comparison import where
+from tensorkit.ops.joining import flip
 from tensorkit.ops.pointwise import exp, wide
 from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
 from tensorkit.overrides import overridable
@@ -67,10 +68,8 @@ def spread(g: Any, shape: Ints, dim: Dims, keepdim: bool) -> Any:
     return expand(np.asarray(g) if isinstance(g, np.generic) else g, shape)
 
 
-def _summands(function: str, xp: Any, x: Any, dtype: DType | None) -> Any:
-    """``x`` in ``dtype``; without one, integers and bools count in int64."""
-    if dtype is not None:
-        return x.astype(as_dtype(function, dtype).numpy, copy=False)
+def _summands(xp: Any, x: Any) -> Any:
+    """``x``; integers and bools as int64, in which they are added up and multiplied."""
     return x.astype(xp.int64, copy=False) if x.dtype.kind in "biu" else x
 
 
@@ -133,8 +132,10 @@ def sum(
     >>> tk.sum(x), tk.sum(x, dim=0)
     (tensor(10.), tensor([4., 6.]))
     """
-    if dtype is not None or input.dtype.char not in "fd":
-        input = _summands("sum", xp, input, dtype)
+    if dtype is not None:
+        input = input.astype(as_dtype("sum", dtype).numpy, copy=False)
+    elif input.dtype.char not in "fd":
+        input = _summands(xp, input)
     elif dim is None and not keepdim:
         return xp.add.reduce(input, None)
     return total(xp, input, dim, keepdim)
@@ -175,33 +176,28 @@ sum_to_shape.grad(node="SumBackward1", x=lambda g, shape: expand(g, shape))
 sum_to_shape = overridable(sum_to_shape)
 
 
-def _need_floats(input: Tensor, dtype: Any, **_: Any) -> None:
-    kind = input.dtype if dtype is None else as_dtype("mean", dtype)
-    if not kind.is_floating_point:
-        what = "Input dtype" if dtype is None else "Optional dtype"
+def _need_floats(input: Tensor, **_: Any) -> None:
+    if not input.dtype.is_floating_point:
         raise DTypeError(
-            f"mean(): could not infer output dtype. {what} must be either a floating point or "
-            f"complex dtype. Got: {kind.word}",
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {input.dtype.word}",
             "The mean of integers is a fraction.",
             repair="x.float().mean()",
         )
 
 
 @op(check=_need_floats)
-def mean(
-    xp: Any, input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Any:
+def mean(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """Mean of all elements, or along ``dim``: one dimension or a tuple of them.
 
-    Raises RuntimeError for integers and bools, unless ``dtype`` is a floating-point one.
+    Raises RuntimeError for integers and bools.
 
     >>> tk.mean(tk.tensor([[1., 2.], [3., 4.]]), dim=1)
     tensor([1.5000, 3.5000])
     """
-    x = input if dtype is None else _summands("mean", xp, input, dtype)
-    if x.dtype.kind != "f":
+    if input.dtype.kind != "f":
         raise TypeError  # NumPy would give float64
-    return _mean(xp, x, dim, keepdim)
+    return _mean(xp, input, dim, keepdim)
 
 
 def _mean(xp: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
@@ -213,40 +209,28 @@ def _mean(xp: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
 mean.grad(
     node="MeanBackward1",
     plain="MeanBackward0",
-    input=lambda g, shape, dim, keepdim: spread(shared(g, count(shape, dim)), shape, dim, keepdim),
+    input=lambda g, shape, dim, keepdim: spread(divided(g, count(shape, dim)), shape, dim, keepdim),
 )
 
 
-def shared(g: Any, n: int) -> Any:
+def divided(g: Any, n: int) -> Any:
     """``g`` divided by a count, also one that float16 does not hold."""
     return g / (n or 1) if n < 2**15 else g / 2**8 / (n / 2**8)
 
 
 @op(tensors=1)
-def cumsum(xp: Any, input: Any, dim: int, *, dtype: DType | None = None) -> Any:
+def cumsum(xp: Any, input: Any, dim: int) -> Any:
     """Sums of the first 1, 2, 3, ... elements along ``dim``. Integers and bools give int64.
 
     >>> tk.cumsum(tk.tensor([1., 2., 3.]), dim=0)
     tensor([1., 3., 6.])
     """
-    x = _summands("cumsum", xp, input, dtype)
-    if x.dtype == bool:
-        raise TypeError("bools cannot be added up")
-    return _cumsum(xp, x, dim)
-
-
-def _cumsum(xp: Any, x: Any, dim: int) -> Any:
+    x = _summands(xp, input)
     # in float64, as PyTorch: float32 would lose a digit every few thousand elements
     return x.cumsum(dim, xp.float64 if x.dtype.kind == "f" else x.dtype).astype(x.dtype)
 
 
-@op(tensors=1)
-def _cumsum_from_end(xp: Any, input: Any, dim: int) -> Any:
-    return xp.flip(_cumsum(xp, xp.flip(input, dim), dim), dim)
-
-
-cumsum.grad(input=lambda g, dim, shape: _cumsum_from_end(g, dim) if shape else g)
-_cumsum_from_end.grad(input=lambda g, dim: cumsum(g, dim))
+cumsum.grad(input=lambda g, dim, shape: flip(cumsum(flip(g, dim), dim), dim) if shape else g)
 
 
 # How far apart the elements are
@@ -329,9 +313,17 @@ def norm(xp: Any, input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = 
 def _power(p: Any) -> Any:
     power = 2 if p is None or p == "fro" else p
     if power not in (1, 2, inf):
-        first = f"tensorkit has the norms of p = 1, 2, inf, not {p}; there is a formula for p > 0"
-        raise NotSupportedError(first, repair="(x.abs() ** p).sum() ** (1 / p)")
+        first = f"tensorkit has the norms of p = 1, 2, inf, not {p}"
+        repair = _OTHER_NORMS.get(p, "(x.abs() ** p).sum() ** (1 / p)")
+        raise NotSupportedError(first, repair=repair)
     return power
+
+
+_OTHER_NORMS = {
+    0: "(x != 0).sum().to(x.dtype)",
+    -inf: "x.abs().min()",
+    "nuc": "numpy.linalg.norm(x.numpy(), 'nuc')",
+}
 
 
 def _slope_of_norm(g: Any, x: Any, out: Any, dim: Dims, p: float) -> Any:
@@ -355,23 +347,14 @@ norm.grad(
 
 
 @op()
-def prod(
-    xp: Any,
-    input: Any,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Any:
-    """Product of all elements, or along one dimension.
-
-    Integers and bools give int64; ``dtype`` converts before multiplying.
+def prod(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Product of all elements, or along one dimension. Integers and bools give int64.
 
     >>> x = tk.tensor([[1., 2.], [3., 4.]])
     >>> tk.prod(x), tk.prod(x, dim=0)
     (tensor(24.), tensor([3., 8.]))
     """
-    x = _summands("prod", xp, input, dtype)
+    x = _summands(xp, input)
     axis = None if dim is None else index(dim)
     return xp.multiply.reduce(wide(xp, x), axis, None, None, keepdim).astype(x.dtype)
 
@@ -429,30 +412,28 @@ def any(xp: Any, input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 @op(tensors=1)
-def softmax(xp: Any, input: Any, dim: int, dtype: DType | None = None) -> Any:
+def softmax(xp: Any, input: Any, dim: int) -> Any:
     """``exp(x)`` divided by its sum along ``dim``: positive numbers that add up to 1.
 
-    Raises NotImplementedError for integers; ``dtype`` converts before.
+    Raises NotImplementedError for integers.
 
     >>> tk.softmax(tk.tensor([1., 1., 1., 1.]), dim=0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return _normalised("softmax", _softmax, xp, input, dim, dtype)
+    return _normalised("softmax", _softmax, xp, input, dim)
 
 
 @op(tensors=1)
-def log_softmax(xp: Any, input: Any, dim: int, dtype: DType | None = None) -> Any:
+def log_softmax(xp: Any, input: Any, dim: int) -> Any:
     """The logarithm of ``softmax``, without its loss of digits.
 
     >>> tk.log_softmax(tk.tensor([0., 0.]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return _normalised("log_softmax", _log_softmax, xp, input, dim, dtype)
+    return _normalised("log_softmax", _log_softmax, xp, input, dim)
 
 
-def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int, dtype: DType | None) -> Any:
-    if dtype is not None:
-        x = x.astype(as_dtype(function, dtype).numpy, copy=False)
+def _normalised(function: str, kernel: Any, xp: Any, x: Any, dim: int) -> Any:
     if x.dtype.kind != "f":
         repair = f"x.float().{function}({dim})"
         raise no_kernel(f"{function}_lastdim_kernel_impl", of_numpy(x.dtype), repair)

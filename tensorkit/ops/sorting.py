@@ -181,7 +181,11 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
 
 @op(outputs=named_result("sort", "values", "indices"))
 def sort(
-    xp: Any, input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None
+    xp: Any,
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = None,
 ) -> Any:
     """The elements in order along ``dim``: values and where each one was.
 
@@ -195,7 +199,11 @@ def sort(
 
 @op()
 def argsort(
-    xp: Any, input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None
+    xp: Any,
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = None,
 ) -> Any:
     """The indices that ``sort`` gives: where the smallest element is, the second smallest, ...
 

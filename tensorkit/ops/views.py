@@ -22,9 +22,6 @@ from tensorkit.ops import copying
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.thread_state import state
 
-_BEFORE = [(slice(None),) * n for n in range(layout.MAX_DIMS + 1)]  # of an index
-
-
 # A part of a tensor
 
 
@@ -116,7 +113,7 @@ SELECT, SLICE, SPLIT, SPLIT_WITH_SIZES, UNBIND = map(
 
 def part(x: Tensor, dim: int, where: int | slice, rule: Rule) -> Tensor:
     """The view of the entries ``where`` along ``dim``: of one, or from left to right."""
-    index = (*_BEFORE[dim], where, ...)
+    index = (*(slice(None),) * dim, where, ...)
     shown = x._array[index]
     saved = (x._array.shape, index)
     if shown.size:
@@ -361,7 +358,7 @@ def ravel(input: Tensor) -> Tensor:
 
 def _check_expand(input: Tensor, size: Ints) -> None:
     shape = tuple(input.shape)
-    layout.check_expand(shape, _kept(size, shape), f"torch.{input.dtype.word}Tensor", size)
+    layout.check_expand(shape, _kept(size, shape), size)
 
 
 def _kept(size: Ints, shape: Ints) -> Ints:
@@ -445,7 +442,9 @@ def movedim(xp: Any, input: Any, source: Any, destination: Any) -> Any:
     >>> tk.movedim(tk.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    return xp.moveaxis(input, source, destination)
+    if input.ndim:
+        return xp.moveaxis(input, source, destination)
+    return xp.moveaxis(input.reshape(1), source, destination).reshape(())  # as transpose
 
 
 movedim.grad(

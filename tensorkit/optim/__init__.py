@@ -38,9 +38,7 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for param in params:
             if not isinstance(param, TensorBase):
-                first = (
-                    f"an optimizer changes tensors; one of the params is a {type(param).__name__}"
-                )
+                first = f"an optimizer changes tensors, not a {type(param).__name__}"
                 raise TypeError(message(first, repair="an optimizer for each group of parameters"))
             if not param.is_leaf:  # type: ignore[attr-defined]
                 repair = "x.detach().requires_grad_()"
@@ -173,6 +171,7 @@ class SGD(Optimizer):
     tensor([0.5000, 1.0000], requires_grad=True)
     """
 
+    @absent.explains_options
     def __init__(
         self,
         params: Any,
@@ -211,6 +210,7 @@ class Adam(Optimizer):
 
     shrinks = False  # whether weight decay is for the parameters themselves
 
+    @absent.explains_options
     def __init__(
         self,
         params: Any,

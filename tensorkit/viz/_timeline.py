@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import groupby
 from typing import Any
 
-from tensorkit.cuda.ledger import Ledger, Record
+from tensorkit.cuda.ledger import Ledger, Record, bytes_of
 from tensorkit.viz import words
 from tensorkit.viz.charts import chart, short
 from tensorkit.viz.drawing import SERIES
@@ -100,9 +100,7 @@ def _spans(ledger: Ledger, lane: str) -> list[tuple[float, float]]:
 
 
 def _moved(records: list[Record]) -> str:
-    n = sum(record.bytes for record in records)
-    in_all = " in all" if len(records) > 1 else ""
-    return f", {n} byte{'s' * (n != 1)}{in_all}" if n else ""  # as the ledger says it
+    return f", {bytes_of(records)}" if any(record.bytes for record in records) else ""
 
 
 def _by_line(ledger: Ledger) -> list[list[str]]:

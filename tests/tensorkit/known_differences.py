@@ -17,6 +17,9 @@ Differences that no expression below can show:
   computed and rounded by NumPy after each step of an operation; PyTorch's kernels compute such a
   step, and numbers that are operands, in float32. The last digit may differ.
 - alpha is a Python number.
+- A number that float16 does not hold (1e-8, 70000) is refused as a factor, a divisor and a slope of
+  leaky_relu; PyTorch computes with it in float32.
+- Bools have no powers. copy.copy of a tensor that is no leaf is refused, as a deep copy is.
 - The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
   vectors give nan, tensorkit the exact remainder.
 - A 0-d tensor of -inf or -0. to the power of a 0-d tensor of 0.5: NumPy takes the root of it.

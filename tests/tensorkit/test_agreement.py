@@ -92,8 +92,6 @@ torch.tensor([1.,2])**1e39
 torch.tensor([1.,2])**2**63
 torch.tensor([1,2])**2**63
 torch.tensor([1,2],dtype=torch.int8)**200.
-torch.tensor([True,False])**True
-torch.tensor([True,False])**False
 torch.tensor([True,False])**2
 torch.tensor([True,False])**torch.tensor(True)
 torch.tensor([True,False])**torch.tensor([True,False])
@@ -143,9 +141,6 @@ torch.full_like(torch.ones(2),2**64)
 torch.result_type(torch.ones(2),2**64)
 torch.tensor(2**63,dtype=torch.float32)
 2**64 in torch.ones(2)
-torch.tensor([True,False]).pow(True)
-torch.tensor([True,False]).pow_(True)
-torch.pow(torch.tensor([True,False]),False)
 torch.pow(True,torch.tensor([True,False]))
 torch.pow(300,torch.tensor([1,2],dtype=torch.int8))
 """

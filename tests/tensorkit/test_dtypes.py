@@ -34,7 +34,7 @@ def test_result_type_ranks_dimensions_before_numbers(x, y, number):
 @pytest.mark.parametrize("name", DTYPES)
 def test_attributes_are_pytorchs(name):
     reference, dtype = getattr(torch, name), getattr(tk, name)
-    for attribute in ("is_floating_point", "itemsize"):
+    for attribute in ("is_floating_point", "is_complex", "itemsize"):
         assert getattr(dtype, attribute) == getattr(reference, attribute)
     assert str(dtype) == str(reference)
 
@@ -85,6 +85,9 @@ def _agree(function, name, *operands):
     rtol = 1e-3 if "pow" in name else 0.0
     if name == "ipow" and operands == (("bool", False), ("bool", True)):
         return
+    kinds = {each[0] if isinstance(each, tuple) else type(each).__name__ for each in operands}
+    if "pow" in name and kinds == {"bool"} and True in operands:
+        return  # refused, see known_differences
 
     def run(library):
         made = [_operand(library, *each) if isinstance(each, tuple) else each for each in operands]

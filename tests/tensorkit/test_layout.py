@@ -37,7 +37,7 @@ def test_broadcasting_is_symmetric(a, b):
 def test_a_shape_error_shows_both_shapes_aligned():
     with pytest.raises(ShapeError) as caught:
         layout.broadcast_shapes((2, 10, 3), (4, 3))
-    assert "  a: 2  10  3\n  b:     4  3\n         ^" in str(caught.value)
+    assert "  a:  2  10   3\n  b:      4   3\n          ^" in str(caught.value)
     assert "at non-singleton dimension 1\n" in str(caught.value)
 
 

@@ -110,7 +110,6 @@ PROGRAMS = {
             "scatter_": lambda x, y: x.scatter_(0, (y > 0).long(), y),
             "normal_": lambda x, y: x.normal_(),
             "uniform_": lambda x, y: x.uniform_(-1, 1),
-            "bernoulli_": lambda x, y: x.bernoulli_(0.5),
             "randperm": lambda x, y: tk.randperm(5, device="cuda"),
             "dropout": lambda x, y: nn.functional.dropout(x),
             "dropout in place": lambda x, y: nn.functional.dropout(x, inplace=True),

@@ -269,6 +269,7 @@ def test_what_is_advised_instead_of_a_missing_name_exists():
 
 CALLS = """
     lerp(x, y, 0.3); diff(m); inner(m, m); inner(x, y); dist(x, y); cdist(m, y[None]); erfc(x)
+    rsub(x, y); frac(x); exp2(x); float_power(x, y); logaddexp(x, y); sgn(x); fix(x)
     fmod(x, y); bernoulli(ones); atan2(y, x); isin(x, y)
     rsqrt(x); expm1(x); log2(x); tan(x); asin(x); acos(x); sinh(x)
     cosh(x); trace(m)

@@ -6,17 +6,17 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1409,
+    "autograd": 1401,
     "cuda": 1295,
     "explain": 278,
-    "nn": 622,
-    "ops": 2665,
+    "nn": 619,
+    "ops": 2613,
     "optim": 171,
-    "tensorkit": 3194,
+    "tensorkit": 3157,
     "utils": 107,
-    "viz": 1852,
+    "viz": 1850,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3243, 265
+MOST_OF_CORE, MOST_IMPORTS = 3209, 263
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
@@ -35,8 +35,10 @@ def test_no_room_of_the_library_has_grown():
 def test_the_library_and_what_the_chapters_have_added_stay_within_their_limits():
     found = {path.relative_to(size.PACKAGE).as_posix(): n for path, n in size.sizes().items()}
     added = sum(n for name, n in found.items() if name.startswith(ADDED))
+    beside = sum(found.values()) - added - ADDED_IN_OTHERS
+    print(f"{added:,} lines added, of {MOST_ADDED:,}; {beside:,} beside, of {MOST_BESIDE:,}")
     assert added <= MOST_ADDED
-    assert sum(found.values()) - added - ADDED_IN_OTHERS <= MOST_BESIDE
+    assert beside <= MOST_BESIDE
 
 
 def test_the_core_has_not_grown():

@@ -306,6 +306,11 @@ tk.nn.functional.mse_loss(x, x, reduce=False) | reduction="none"
 tk.nn.functional.embedding(x.long(), x[None], padding_idx=0) | which is 0 there
 tk.nn.init.normal_(x, generator=1) | manual_seed
 tk.autograd.grad(x, x, is_grads_batched=True) | a call for each
+x.softmax(0, dtype=tk.float64) | x.to(dtype)
+tk.nn.functional.log_softmax(x, 0, dtype=tk.float64) | x.to(dtype)
+x.mean(dtype=tk.float64) | x.to(dtype)
+x.prod(0, dtype=tk.float64) | x.to(dtype)
+x.cumsum(0, dtype=tk.float64) | x.to(dtype)
 tk.autograd.functional.hessian(print, x, vectorize=True) | leave it out
 tk.autograd.functional.hvp(print, x, strict=True) | leave it out
 tk.optim.SGD([x], lr=1.0).step(closure=print) | loss.backward()
@@ -331,6 +336,8 @@ def test_an_option_of_nobodys_is_refused_as_python_does_and_defaults_change_noth
     assert tk.ones(1, pin_memory=False, layout=None).item() == 1.0
     with pytest.raises(TypeError, match="Parameters: input, dim, correction, keepdim"):
         x.var(0, False)
+    with pytest.raises(TypeError, match="Parameters: params, lr, momentum, weight_decay"):
+        tk.optim.SGD([x], 0.1, 0, 0, 0)
     for call in (tk.nn.Linear(2, 2).parameters, tk.optim.SGD([x.requires_grad_()]).step):
         with pytest.raises(TypeError, match=r"Parameters: none\.$"):
             call(print)
@@ -361,6 +368,11 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
 
 MISFITS = """
 x + tk.zeros(4) | tk.explain.broadcast
+(x > 0) ** True | x.int()
+x.norm(0) | (x != 0).sum().to(x.dtype)
+x.norm(-tk.inf) | x.abs().min()
+x.norm("nuc") | numpy.linalg.norm(x.numpy(), 'nuc')
+tk.nn.functional.leaky_relu(x.half(), 1e-8) | .half() of the result
 x @ x | x @ y.t()
 x @ tk.zeros(4, 5) | with a y of shape (3, 5)
 tk.cat([x, tk.zeros(2, 4)]) | tk.cat(tensors, 1)

@@ -349,7 +349,6 @@ RANDOM = {
     "randint": lambda device: tk.randint(0, 9, (4,), device=device),
     "randperm": lambda device: tk.randperm(7, device=device),
     "rand_like": lambda device: tk.rand_like(tk.empty(3, device=device)),
-    "bernoulli_": lambda device: tk.empty(9, device=device).bernoulli_(),
     "linear": lambda device: nn.Linear(3, 2, device=device).weight.detach(),
 }
 

@@ -15,7 +15,7 @@ def test_random_numbers_are_drawn_on_the_host_and_sent(gpu):
         nn.functional.dropout(tk.ones(5, device="cuda"))
     assert [(each.name, each.bytes) for each in ledger.transfers] == [
         ("uniform", 12),
-        ("bernoulli", 20),
+        ("uniform", 40),
     ]
 
 

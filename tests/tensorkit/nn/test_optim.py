@@ -147,8 +147,8 @@ WRONG = {
     "is given twice": lambda m, x: m.optim.SGD(
         [{"params": x}, {"params": x}] if m is torch else [x, x]
     ),
-    "one of the params is a int": lambda m, x: m.optim.SGD([1]),
-    "one of the params is a list": lambda m, x: m.optim.SGD([[x]]),
+    "changes tensors, not a int": lambda m, x: m.optim.SGD([1]),
+    "changes tensors, not a list": lambda m, x: m.optim.SGD([[x]]),
     "Invalid lr: -1.0": lambda m, x: m.optim.SGD([x], -1.0),
     "Invalid momentum: -1.0": lambda m, x: m.optim.SGD([x], momentum=-1.0),
     "Invalid weight_decay: -1.0": lambda m, x: m.optim.SGD([x], weight_decay=-1.0),

@@ -6,7 +6,6 @@ from programs import assert_program_agrees, programs_in
 PROGRAMS = """
     tk.tensor([1, 2]).mean()
     tk.tensor([1, 2]).sum(), tk.tensor([True, True]).sum(), tk.tensor([1, 2]).sum(dtype=tk.float64)
-    tk.tensor([1, 2]).mean(dtype=tk.float32), tk.tensor([1., 2.]).mean(dtype=tk.int64)
     x.sum(2)
     x.sum(1.5)
     tk.tensor(1.).sum(0), tk.tensor(1.).sum(-1), tk.zeros(0).sum(), tk.zeros(0).mean()
