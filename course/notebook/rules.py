@@ -34,8 +34,7 @@ class Rule:
     what `custom_op` has made, beside one of `register_autograd`. refuses: names that it does not
     use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`, or
     `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier. `getattr(x,
-    "data")` uses ".data" as well. reads: the position of an argument that the answer has to use.
-    returns: names of which one is used to compute what is returned.
+    "data")` uses ".data" as well. returns: names of which one is used to compute what is returned.
 
     A loop that can be seen to have one round, as `for _ in range(1):`, is none. `map` repeats the
     gradient of its function.
@@ -45,7 +44,6 @@ class Rule:
     advice: str
     needs: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
-    reads: int | None = None
     returns: tuple[str, ...] = ()
 
     def is_broken_by(self, source: str) -> bool:
@@ -55,8 +53,6 @@ class Rule:
             return False
         used = set(_used(tree))
         if used & set(self.refuses):
-            return True
-        if self.reads is not None and _leaves_out(tree, self.reads):
             return True
         lacks = self.needs and not used & set(self.needs)
         lacks = lacks or (self.returns and not set(_returned(tree)) & set(self.returns))
@@ -150,14 +146,6 @@ def _asks_for_a_gradient(functions: list[ast.expr], walks_back: set[str]) -> boo
     nodes = [node for function in functions for node in ast.walk(function)]
     called = {_called(node) for node in nodes if isinstance(node, ast.Call)}
     return bool(walks_back & (called | {node.id for node in nodes if isinstance(node, ast.Name)}))
-
-
-def _leaves_out(tree: ast.Module, position: int) -> bool:
-    """Whether the function's argument at this position is used nowhere."""
-    arguments = [node.args.args for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if not arguments or len(arguments[-1]) <= position:
-        return False
-    return arguments[-1][position].arg not in names_read(tree)
 
 
 def _returned(tree: ast.AST) -> Iterator[str]:

@@ -500,7 +500,7 @@ def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
                     f"`{text}` compares, and nobody keeps the answer. One `=` gives a value to "
                     "what stands on the left.",
                 )
-            case ast.BinOp() | ast.Compare() | ast.Attribute():
+            case ast.BinOp() | ast.Compare() | ast.Attribute() if ".backward(" not in text:
                 yield Slip(
                     "a result is lost",
                     f"`{text}` computes something, and nobody keeps it. Give it a name, or return "

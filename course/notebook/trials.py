@@ -142,13 +142,14 @@ def recognised(
     """The usual mistake with which the answer agrees wherever that differs from a right answer.
 
     At least two such cases are needed, and the first failure, which is shown in full, is one of
-    them. Of several mistakes the one that explains most is named. What a mistake says of the code
-    is looked up in the source.
+    them. Of several mistakes the one that explains most is named. If none explains all, there may
+    be a second mistake beside it, or another rounding: then most cases are enough, if the answer is
+    wrong in the others. What a mistake says of the code is looked up in the source.
     """
     tree = parsed(source)
     code = "" if tree is None else ast.unparse(tree)  # without comments
     first = next(n for n, trial in enumerate(tried) if trial.case.weight and not trial.is_passed)
-    found: list[tuple[int, Mistake]] = []
+    found: list[tuple[bool, int, Mistake]] = []
     right = [trial.right for trial in tried]
     for mistake in exercise.mistakes():
         if code and not re.search(mistake.code, code):
@@ -161,24 +162,25 @@ def recognised(
             continue
         wrong_trials += again
         pairs = list(zip(tried, wrong_trials, strict=True))
-        telling = [(own.outcome, wrong.outcome) for own, wrong in pairs if not wrong.is_passed]
-        if len(telling) >= 2 and _err_alike(telling):
+        telling = [(own, wrong) for own, wrong in pairs if not wrong.is_passed]
+        alike = [pair for pair in telling if pair[0].outcome.agrees_with(pair[1].outcome)]
+        others_fail = all(not own.is_passed for own, _ in telling)
+        is_most = 2 <= len(alike) > len(telling) / 2 and others_fail
+        if is_most and _err_alike([(own.outcome, wrong.outcome) for own, wrong in alike]):
             # an exception tells little: then they agree in all cases
-            if all(wrong.ended == "raised" for _, wrong in telling) and not all(
+            if all(wrong.outcome.ended == "raised" for _, wrong in alike) and not all(
                 own.outcome.agrees_with(wrong.outcome) for own, wrong in pairs
             ):
                 continue
-            found.append((len(telling), mistake))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+            found.append((alike == telling, len(alike), mistake))
+    return max(found, key=lambda each: each[:2])[2] if found else None
 
 
 def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:
-    """True if both did the same in every case; where all raised, with the same words too.
+    """True if both did the same for the same reason: where all raised, with the same words.
 
     A mistake that prints is not that of an answer that prints nothing.
     """
-    if not all(outcome.agrees_with(wrong) for outcome, wrong in telling):
-        return False
     if any(wrong.printed.strip() and not outcome.printed.strip() for outcome, wrong in telling):
         return False
     if any(wrong.ended == "returned" for _, wrong in telling):

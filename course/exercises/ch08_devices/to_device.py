@@ -117,6 +117,12 @@ def _no_structure_inside(batch: Any, device: str) -> Any:
     return batch
 
 
+def _lists_of_structures(batch: Any, device: str) -> Any:
+    if isinstance(batch, (list, tuple)):
+        return [value.to(device) for value in batch]
+    return _no_structure_inside(batch, device)
+
+
 def _nothing_else_kept(batch: Any, device: str) -> Any:
     if isinstance(batch, tk.Tensor):
         return batch.to(device)
@@ -207,6 +213,12 @@ class ToDevice(Exercise):
         ),
         "no structure inside": (
             _no_structure_inside,
+            "What stands inside a dictionary or list may be no tensor, and then has no `.to`. "
+            "Call `to_device` for each entry.",
+            r"\.to\(",
+        ),
+        "lists of structures": (
+            _lists_of_structures,
             "What stands inside a dictionary or list may be no tensor, and then has no `.to`. "
             "Call `to_device` for each entry.",
             r"\.to\(",

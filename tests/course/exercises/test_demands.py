@@ -169,8 +169,9 @@ BROKEN = [
         "micro-batches",
         "a `backward` for each piece",
         """
-        def micro_batch_gradient(x, y, w, size):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
+            x, y = tk.cat([x for x, y in pieces]), tk.cat([y for x, y in pieces])
             ((x @ w - y) ** 2).mean().backward()
             return w.grad
         """,
@@ -179,11 +180,10 @@ BROKEN = [
         "micro-batches",
         "a `backward` for each piece",
         """
-        def micro_batch_gradient(x, y, w, size):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
-            starts = range(0, len(x), size)
-            loss = sum(((x[s : s + size] @ w - y[s : s + size]) ** 2).sum() for s in starts)
-            (loss / len(x)).backward()
+            loss = sum(((x @ w - y) ** 2).sum() for x, y in pieces)
+            (loss / sum(len(y) for x, y in pieces)).backward()
             return w.grad
         """,
     ),
@@ -191,21 +191,10 @@ BROKEN = [
         "micro-batches",
         "a `backward` for each piece",
         """
-        def micro_batch_gradient(x, y, w, size):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
-            for part_x, part_y in [(x, y)]:
-                ((part_x @ w - part_y) ** 2).mean().backward()
-            return w.grad
-        """,
-    ),
-    (
-        "micro-batches",
-        "`size`, the number of samples in a piece",
-        """
-        def micro_batch_gradient(x, y, w, size):
-            w = w.clone().requires_grad_()
-            for sample, target in zip(x, y):
-                ((sample @ w - target) ** 2 / len(x)).backward()
+            for x, y in [(tk.cat([x for x, y in pieces]), tk.cat([y for x, y in pieces]))]:
+                ((x @ w - y) ** 2).mean().backward()
             return w.grad
         """,
     ),
