@@ -123,12 +123,12 @@ def _function_itself(answer: AnswerTree, found: re.Match[str]) -> str:
 def _one_for_all(answer: AnswerTree, found: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         method = getattr(call.func, "attr", "")
-        if method in ("argmax", "argmin", "max", "min", "sum", "mean") and not call.args:
-            if not call.keywords:
-                return (
-                    f"`{ast.unparse(call)}` gives a single number for all elements, and nothing "
-                    "can go through that. With `dim=` it gives one for each row or column."
-                )
+        takes_all = not (call.args or call.keywords)
+        if takes_all and method in ("argmax", "argmin", "max", "min", "sum", "mean"):
+            return (
+                f"`{ast.unparse(call)}` gives a single number for all elements, and nothing can go "
+                "through that. With `dim=` it gives one for each row or column."
+            )
     return ""
 
 

@@ -142,9 +142,8 @@ def recognised(
     """The usual mistake with which the answer agrees wherever that differs from a right answer.
 
     At least two such cases are needed, and the first failure, which is shown in full, is one of
-    them. Of several mistakes the one that explains most is named. If none explains all, there may
-    be a second mistake beside it, or another rounding: then most cases are enough, if the answer is
-    wrong in the others. What a mistake says of the code is looked up in the source.
+    them. Of several mistakes the one that explains most is named; it may stand beside a second one.
+    What a mistake says of the code is looked up in the source.
     """
     tree = parsed(source)
     code = "" if tree is None else ast.unparse(tree)  # without comments
@@ -164,16 +163,32 @@ def recognised(
         pairs = list(zip(tried, wrong_trials, strict=True))
         telling = [(own, wrong) for own, wrong in pairs if not wrong.is_passed]
         alike = [pair for pair in telling if pair[0].outcome.agrees_with(pair[1].outcome)]
-        others_fail = all(not own.is_passed for own, _ in telling)
-        is_most = 2 <= len(alike) > len(telling) / 2 and others_fail
-        if is_most and _err_alike([(own.outcome, wrong.outcome) for own, wrong in alike]):
+        is_exact = alike == telling
+        if not (is_exact or _beside_another(alike, telling)):
+            continue
+        if len(alike) >= 2 and _err_alike([(own.outcome, wrong.outcome) for own, wrong in alike]):
             # an exception tells little: then they agree in all cases
             if all(wrong.outcome.ended == "raised" for _, wrong in alike) and not all(
                 own.outcome.agrees_with(wrong.outcome) for own, wrong in pairs
             ):
                 continue
-            found.append((alike == telling, len(alike), mistake))
+            found.append((is_exact, len(alike), mistake))
     return max(found, key=lambda each: each[:2])[2] if found else None
+
+
+def _beside_another(
+    alike: Sequence[tuple[Trial, Trial]], telling: Sequence[tuple[Trial, Trial]]
+) -> bool:
+    """Whether a second mistake, or another rounding, explains where an answer is not like this one.
+
+    The answer is wrong there, too, and most values are alike. A truth value or an exception may be
+    alike by chance.
+    """
+    values = [own.outcome.value for own, wrong in alike if wrong.outcome.ended == "returned"]
+    parts = [value.values() if isinstance(value, dict) else [value] for value in values]
+    more_than_truth = [each for each in parts if not all(isinstance(part, bool) for part in each)]
+    is_most = 2 <= len(more_than_truth) > len(telling) / 2
+    return is_most and all(not own.is_passed for own, _ in telling)
 
 
 def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:

@@ -112,8 +112,8 @@ class TrainOnly(Exercise):
         ),
         "only thawed, the names as asked": (
             _thawed_and_compared,
-            "The names are right, and the others still require grad. Go through all of them, not "
-            "only through `names`.",
+            "The names are right, and the others still require grad in the model. "
+            "`requires_grad_(False)` freezes a tensor itself.",
         ),
         "detached": (
             _detached_copies,
