@@ -91,6 +91,16 @@ def _written_into(batch: Any, device: str) -> Any:
     return batch
 
 
+def _dictionary_written_into(batch: Any, device: str) -> Any:
+    if isinstance(batch, dict):
+        for key, value in batch.items():
+            batch[key] = _dictionary_written_into(value, device)
+        return batch
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(_dictionary_written_into(value, device) for value in batch)
+    return to_device(batch, device)
+
+
 def _as_if_a_tensor(batch: Any, device: str) -> Any:
     return batch.to(device)
 
@@ -196,6 +206,11 @@ class ToDevice(Exercise):
             _written_into,
             "You write into the dictionary or list that was given, so the caller's batch has moved "
             "as well. Make a new one: `{key: ... for key, value in batch.items()}`.",
+        ),
+        "a dictionary written into": (
+            _dictionary_written_into,
+            "You write into the dictionary that was given, so the caller's batch has moved as "
+            "well. Make a new one: `{key: ... for key, value in batch.items()}`.",
         ),
         "as if a tensor": (
             _as_if_a_tensor,

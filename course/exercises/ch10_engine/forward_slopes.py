@@ -53,6 +53,10 @@ def _edges_alone(slopes: Any, order: list[str], leaf: str) -> Any:
     return found
 
 
+def _one_edge_only(slopes: Any, order: list[str], leaf: str) -> Any:
+    return {node: 1.0 if node == leaf else slopes[node].get(leaf, 0.0) for node in order}
+
+
 def _every_leaf(slopes: Any, order: list[str], leaf: str) -> Any:
     found: dict[str, float] = {}
     for node in order:
@@ -114,6 +118,18 @@ class ForwardSlopes(Exercise):
             _edges_alone,
             "You add up the slopes of the edges. Each is multiplied by what was found for its "
             "input.",
+        ),
+        "one edge only": (
+            _one_edge_only,
+            "You look at the edge from the leaf alone. A node may reach the leaf through others: "
+            "go through all of its inputs, each times what was found for it.",
+            r"get\(leaf|\]\[leaf|leaf in",
+        ),
+        "from the end, and back": (
+            _one_edge_only,
+            "You go from the end to the inputs, as backward does. Here the inputs come first: a "
+            "node needs what was found for them.",
+            r"reversed|::-1",
         ),
         "every leaf": (
             _every_leaf,
