@@ -206,8 +206,6 @@ def _has_one_round(loop: ast.AST) -> bool:
                     return not isinstance(each, ast.Starred)
                 case ast.Call(func=ast.Name("range"), args=[ast.Constant(stop)]):
                     return stop == 1
-                case ast.Call(func=ast.Name("range"), args=[_, stop, step]):
-                    return ast.dump(stop) == ast.dump(step)
     return False
 
 
