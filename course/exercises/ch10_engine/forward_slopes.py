@@ -121,15 +121,9 @@ class ForwardSlopes(Exercise):
         ),
         "one edge only": (
             _one_edge_only,
-            "You look at the edge from the leaf alone. A node may reach the leaf through others: "
-            "go through all of its inputs, each times what was found for it.",
-            r"get\(leaf|\]\[leaf|leaf in",
-        ),
-        "from the end, and back": (
-            _one_edge_only,
-            "You go from the end to the inputs, as backward does. Here the inputs come first: a "
-            "node needs what was found for them.",
-            r"reversed|::-1",
+            "Only the edge from the leaf itself counts in yours; what comes along other nodes is "
+            "missing. Go through `order` from its beginning, and multiply each slope by what was "
+            "found for its input.",
         ),
         "every leaf": (
             _every_leaf,
