@@ -139,6 +139,9 @@ def _unless_there(advice: str | None, source: str) -> str | None:
     A call or an option that it recommends does not stand in the answer already, and what it calls
     "your `exp`" does. A second barrier is no contradiction to a first one.
     """
+    # what a repair of the library calls `x` may be another tensor than the answer's `x`
+    if any(re.search(rf"\b{each}\b", source) for each in re.findall(r"# (\w+): ", advice or "")):
+        return None
     recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=True", advice or "")
     if any(each in source.replace(" ", "") for each in recommended):
         return None
@@ -185,6 +188,10 @@ _LOOK_AT = {
     "'(function|method|builtin_function_or_method)' object": (
         "A function is used here as if it were a value. Are parentheses missing behind a name? "
         "`x.cpu` is the method, `x.cpu()` calls it."
+    ),
+    "on the same device": (
+        "The tensors in this line are on different devices. Which of them did you make yourself, "
+        "and where is it?"
     ),
     "is not part of": "Do it with what this chapter and those before it have shown.",
     "can be implicitly created only for scalar": (

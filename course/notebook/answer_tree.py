@@ -41,6 +41,11 @@ class AnswerTree:
         return re.search(pattern, text) if error is not None else None
 
     @property
+    def text(self) -> str:
+        """The whole answer."""
+        return "\n".join(self.lines)
+
+    @property
     def line(self) -> str:
         """The line of the answer that raised; "" if that is not known."""
         return self.outcome.where.partition(": ")[2].strip()

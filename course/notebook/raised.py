@@ -96,7 +96,40 @@ def _unpacked(answer: AnswerTree, found: re.Match[str]) -> str:
     if count is None:
         return ""
     names = "1 name" if count[1] == "1" else f"{count[1]} names"
-    return f"The line has {names} for {count[2] or 'more'} of what comes at a time."
+    come = {"1": "1 value comes"}.get(count[2], f"{count[2] or 'more'} values come")
+    sentence = f"The line has {names}, and {come} at a time."
+    for loop in answer.nodes((ast.For, ast.comprehension)):
+        source = ast.unparse(loop.iter)
+        is_dictionary = re.search(
+            rf"\b{re.escape(source)}: dict|isinstance\({re.escape(source)}, dict\)", answer.text
+        )
+        if is_dictionary and f"in {source}" in answer.line:
+            return f"{sentence} A dictionary gives its keys alone, `{source}.items()` gives pairs."
+    return sentence
+
+
+def _function_itself(answer: AnswerTree, found: re.Match[str]) -> str:
+    functions = {node.name for node in answer.nodes(ast.FunctionDef)}
+    for call in answer.in_the_line(ast.Call):
+        for given in call.args:
+            if isinstance(given, ast.Name) and given.id in functions:
+                return (
+                    f"`{ast.unparse(call)}` gets the function `{given.id}` itself. What it gives "
+                    f"back is `{given.id}(...)`."
+                )
+    return ""
+
+
+def _one_for_all(answer: AnswerTree, found: re.Match[str]) -> str:
+    for call in answer.in_the_line(ast.Call):
+        method = getattr(call.func, "attr", "")
+        takes_all = not (call.args or call.keywords)
+        if takes_all and method in ("argmax", "argmin", "max", "min", "sum", "mean"):
+            return (
+                f"`{ast.unparse(call)}` gives a single number for all elements, and nothing can go "
+                "through that. With `dim=` it gives one for each row or column."
+            )
+    return ""
 
 
 def _subscripts(answer: AnswerTree) -> list[ast.Subscript]:
@@ -292,6 +325,8 @@ def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
                     f"`{ast.unparse(node)}` asks for an attribute of `{owner}`, and `{name}` is a "
                     f"name of your own. As an index it is written `{owner}[{name}]`."
                 )
+    if answer.said("'numpy.ndarray' object"):
+        return f"A NumPy array has no `{name}`, and one stands where a tensor should be."
     made = {node.name for node in answer.nodes(ast.FunctionDef)}
     made |= {node.attr for node in answer.nodes(ast.Attribute)}
     if name not in made and any(answer.nodes(ast.ClassDef)):
@@ -471,6 +506,8 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     ("values to unpack", "values to unpack", _unpacked),
+    ("'function' object", "a function not called", _function_itself),
+    ("iteration over a 0-d tensor", "one number for all", _one_for_all),
     (
         r"NotAllowed: (\S+) is what you are asked to write",
         "a call that is switched off",

@@ -215,11 +215,11 @@ def _negative(given: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _rounded_down(given: np.ndarray, right: np.ndarray) -> bool:
-    return not _is_same(given, right) and _is_same(given, np.floor(right))
+    return bool(given.any()) and not _is_same(given, right) and _is_same(given, np.floor(right))
 
 
 def _cut(given: np.ndarray, right: np.ndarray) -> bool:
-    return not _is_same(given, right) and _is_same(given, np.trunc(right))
+    return bool(given.any()) and not _is_same(given, right) and _is_same(given, np.trunc(right))
 
 
 def _all_zero(given: np.ndarray, right: np.ndarray) -> bool:

@@ -35,8 +35,7 @@ class Rule:
     what `custom_op` has made, beside one of `register_autograd`. refuses: names that it does not
     use, such as "hessian", ".data" or `.to("cpu")`, or `GRADIENT_IN_LOOP`, or
     `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier. `getattr(x,
-    "data")` uses ".data" as well. reads: the position of an argument that the answer has to use.
-    returns: names of which one is used to compute what is returned.
+    "data")` uses ".data" as well. returns: names of which one is used to compute what is returned.
 
     A loop that can be seen to have one round, as `for _ in range(1):`, is none. `map` repeats the
     gradient of its function.
@@ -46,7 +45,6 @@ class Rule:
     advice: str
     needs: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
-    reads: int | None = None
     returns: tuple[str, ...] = ()
 
     def is_broken_by(self, source: str) -> bool:
@@ -56,8 +54,6 @@ class Rule:
             return False
         used = set(_used(tree))
         if used & set(self.refuses):
-            return True
-        if self.reads is not None and _leaves_out(tree, self.reads):
             return True
         lacks = self.needs and not used & set(self.needs)
         lacks = lacks or (self.returns and not set(_returned(tree)) & set(self.returns))
@@ -154,14 +150,6 @@ def _asks_for_a_gradient(functions: list[ast.expr], walks_back: set[str]) -> boo
     return bool(walks_back & (called | {node.id for node in nodes if isinstance(node, ast.Name)}))
 
 
-def _leaves_out(tree: ast.Module, position: int) -> bool:
-    """Whether the function's argument at this position is used nowhere."""
-    arguments = [node.args.args for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if not arguments or len(arguments[-1]) <= position:
-        return False
-    return arguments[-1][position].arg not in names_read(tree)
-
-
 def _returned(tree: ast.AST) -> Iterator[str]:
     """What rules are about in the statements that compute what is returned."""
     setting: dict[str, list[ast.AST]] = {}
@@ -220,8 +208,6 @@ def _has_one_round(loop: ast.AST) -> bool:
                     return not isinstance(each, ast.Starred)
                 case ast.Call(func=ast.Name("range"), args=[ast.Constant(stop)]):
                     return stop == 1
-                case ast.Call(func=ast.Name("range"), args=[_, stop, step]):
-                    return ast.dump(stop) == ast.dump(step)
     return False
 
 

@@ -539,7 +539,7 @@ def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
                     f"`{text}` only says whether there will be a gradient. `{text}_()` asks for "
                     "one.",
                 )
-            case ast.BinOp() | ast.Compare() | ast.Attribute():
+            case ast.BinOp() | ast.Compare() | ast.Attribute() if ".backward(" not in text:
                 yield Slip(
                     "a result is lost",
                     f"`{text}` computes something, and nobody keeps it. Give it a name, or return "

@@ -9,90 +9,94 @@ import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.rules import GRADIENT_IN_LOOP, Rule
 
+Pieces = list[tuple[tk.Tensor, tk.Tensor]]
+
 
 def micro_batch_gradient(
-    x: tk.Tensor,
-    y: tk.Tensor,
+    pieces: list[tuple[tk.Tensor, tk.Tensor]],
     w: tk.Tensor,
-    size: int,
 ) -> tk.Tensor:
-    """The gradient of the mean squared error over all samples, `size` at a time."""
+    """The gradient of the mean squared error over all samples, a piece at a time."""
     w = w.clone().requires_grad_()
-    for start in range(0, len(x), size):
-        part_x, part_y = x[start : start + size], y[start : start + size]
-        loss = ((part_x @ w - part_y) ** 2).mean()
-        share = len(part_x) / len(x)
+    samples = sum(len(y) for x, y in pieces)
+    for x, y in pieces:
+        loss = ((x @ w - y) ** 2).mean()
+        share = len(x) / samples
         (loss * share).backward()
     return w.grad
 
 
 @no_type_check
-def _micro_batch_program(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> tk.Tensor:
+def _micro_batch_program(pieces: Pieces, w: tk.Tensor) -> tk.Tensor:
     w = w.clone().requires_grad_()
-    for start in range(0, len(x), size):
-        part_x, part_y = x[start : start + size], y[start : start + size]
-        loss = ((part_x @ w - part_y) ** 2).mean()
+    samples = sum(len(y) for x, y in pieces)
+    for x, y in pieces:
+        loss = ((x @ w - y) ** 2).mean()
         share = ...  # which part of all samples this piece is, from 0 to 1
         ...  # backward, with this piece counted as much as its share
     return w.grad
 
 
-def _batches(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int, weight: Any) -> Any:
+def _batches(pieces: Pieces, w: tk.Tensor, weight: Any) -> Any:
     w = w.clone().requires_grad_()
-    starts = range(0, len(x), size)
-    for start in starts:
-        part_x, part_y = x[start : start + size], y[start : start + size]
-        loss = ((part_x @ w - part_y) ** 2).mean()
-        (loss * weight(len(part_x), len(x), len(starts))).backward()
+    samples = sum(len(y) for x, y in pieces)
+    for x, y in pieces:
+        loss = ((x @ w - y) ** 2).mean()
+        (loss * weight(len(x), samples, len(pieces))).backward()
     return w.grad
 
 
-def _no_share(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return _batches(x, y, w, size, lambda part, whole, batches: 1)
+def _no_share(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: 1)
 
 
-def _equal_shares(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return _batches(x, y, w, size, lambda part, whole, batches: 1 / batches)
+def _equal_shares(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: 1 / batches)
 
 
-def _share_of_the_size(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return _batches(x, y, w, size, lambda part, whole, batches: size / whole)
+def _share_of_the_first(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: len(pieces[0][0]) / whole)
 
 
-def _share_of_one(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return _batches(x, y, w, size, lambda part, whole, batches: 1 / whole)
+def _share_of_one(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: 1 / whole)
 
 
-def _whole_numbers(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return _batches(x, y, w, size, lambda part, whole, batches: part // whole)
+def _whole_numbers(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: part // whole)
 
 
-def _count_of_samples(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
-    return _batches(x, y, w, size, lambda part, whole, batches: part)
+def _count_of_samples(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: part)
 
 
-def _the_sum_scaled(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+def _count_of_inputs(pieces: Pieces, w: tk.Tensor) -> Any:
+    return _batches(pieces, w, lambda part, whole, batches: len(w) / whole)
+
+
+def _the_sum_scaled(pieces: Pieces, w: tk.Tensor) -> Any:
     w = w.clone().requires_grad_()
-    for start in range(0, len(x), size):
-        part_x, part_y = x[start : start + size], y[start : start + size]
-        ((part_x @ w - part_y) ** 2).mean().backward()
-        w.grad *= len(part_x) / len(x)
+    samples = sum(len(y) for x, y in pieces)
+    for x, y in pieces:
+        ((x @ w - y) ** 2).mean().backward()
+        w.grad *= len(x) / samples
     return w.grad
 
 
-def _share_for_backward(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+def _share_for_backward(pieces: Pieces, w: tk.Tensor) -> Any:
     w = w.clone().requires_grad_()
-    ((x[:size] @ w - y[:size]) ** 2).mean().backward(0.5)
+    x, y = pieces[0]
+    ((x @ w - y) ** 2).mean().backward(0.5)
     return w.grad
 
 
-def _cleared_between(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any:
+def _cleared_between(pieces: Pieces, w: tk.Tensor) -> Any:
     w = w.clone().requires_grad_()
-    for start in range(0, len(x), size):
+    samples = sum(len(y) for x, y in pieces)
+    for x, y in pieces:
         w.grad = None
-        part_x, part_y = x[start : start + size], y[start : start + size]
-        loss = ((part_x @ w - part_y) ** 2).mean()
-        (loss * (len(part_x) / len(x))).backward()
+        loss = ((x @ w - y) ** 2).mean()
+        (loss * (len(x) / samples)).backward()
     return w.grad
 
 
@@ -108,19 +112,21 @@ def _cleared_between(x: tk.Tensor, y: tk.Tensor, w: tk.Tensor, size: int) -> Any
 class MicroBatches(Exercise):
     """A large batch in small pieces
 
-    If a batch does not fit into memory, it can be computed in pieces: gradients add up by
-    themselves. But the mean over all samples is not the sum of the means of the pieces, and the
-    last piece may be smaller. Fill the two gaps.
+    What backward needs of a large batch may not fit into memory. Then the batch comes in pieces,
+    and gradients add up by themselves. But the mean over all samples is not the sum of the means
+    of the pieces, because pieces may differ in size. Fill the two gaps.
 
-    **Input:** `x` of shape `[samples, inputs]`, with at least one sample, `y` of shape `[samples]`,
-    `w` of shape `[inputs]`, and `size`, the number of samples in a piece.
+    **Input:** `pieces`, a list of at least one pair `(x, y)`: `x` of shape `[samples, inputs]` with
+    at least one sample, `y` of shape `[samples]`; `w` of shape `[inputs]`. All are floats of the
+    same dtype.
 
-    **Output:** the gradient, with respect to `w`, of the mean squared error over all samples, with
-    a `backward` for each piece. `x`, `y` and `w` themselves stay as they are.
+    **Output:** the gradient, with respect to `w`, of the mean squared error over all samples of all
+    pieces, with a `backward` for each piece. The pieces and `w` itself stay as they are.
 
     ```python
-    x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([1.0, 1.0, 1.0])
-    micro_batch_gradient(x, y, tk.tensor([0.0]), 2)
+    first = tk.tensor([[1.0], [2.0]]), tk.tensor([1.0, 1.0])
+    last = tk.tensor([[3.0]]), tk.tensor([1.0])
+    micro_batch_gradient([first, last], tk.tensor([0.0]))
     # tensor([-4.])
     ```
 
@@ -130,20 +136,15 @@ class MicroBatches(Exercise):
     rules = (
         Rule(
             "a `backward` for each piece",
-            "Go through the samples in a loop, `size` at a time, with a `backward` for each piece.",
+            "Go through the pieces in a loop, with a `backward` for each of them in it.",
             needs=(GRADIENT_IN_LOOP,),
-        ),
-        Rule(
-            "`size`, the number of samples in a piece",
-            "A piece has `size` samples: `range(0, len(x), size)` has the first one of each.",
-            reads=3,
         ),
     )
     hints = (
         "A piece of 2 samples out of 3 should count two thirds: its mean, times its share, is its "
         "part of the whole mean.",
-        "`share = len(part_x) / len(x)`; `len(part_x)` may be smaller than `size` in the last "
-        "piece. Then `(loss * share).backward()`.",
+        "`share = len(x) / samples`: so many of all samples are in this piece. Then "
+        "`(loss * share).backward()`.",
     )
     usual_mistakes = {
         "no share": (
@@ -153,12 +154,17 @@ class MicroBatches(Exercise):
         ),
         "equal shares": (
             _equal_shares,
-            "You count every piece alike. The last one may be smaller, and then its samples count "
-            "too much: take `len(part_x)`.",
+            "You count every piece alike. One may be smaller, and then its samples count too much: "
+            "take `len(x)`.",
         ),
-        "the size of a full piece": (
-            _share_of_the_size,
-            "You take `size` for every piece. The last one may hold fewer samples: `len(part_x)`.",
+        "the size of the first piece": (
+            _share_of_the_first,
+            "Every piece counts as much as the first one here, and may have fewer samples: take "
+            "`len(x)`.",
+        ),
+        "the number of inputs": (
+            _count_of_inputs,
+            "This is the number of inputs. The share counts samples: `len(x)`, the first size.",
         ),
         "one sample": (
             _share_of_one,
@@ -171,7 +177,7 @@ class MicroBatches(Exercise):
         ),
         "the count": (
             _count_of_samples,
-            "This is how many samples the piece has. Its share is that divided by `len(x)`.",
+            "This is how many samples the piece has. Its share is that divided by `samples`.",
         ),
         "the sum scaled": (
             _the_sum_scaled,
@@ -189,32 +195,32 @@ class MicroBatches(Exercise):
             "meant to add up.",
         ),
         "divided by the share": (
-            lambda x, y, w, size: _batches(
-                x, y, w, size, lambda part, whole, batches: whole / part
-            ),
+            lambda pieces, w: _batches(pieces, w, lambda part, whole, batches: whole / part),
             "You divide by the share. A piece that is half of the samples should count half: "
             "multiply.",
         ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        x, y = tk.tensor([[1.0], [2.0], [3.0]]), tk.tensor([1.0, 1.0, 1.0])
-        yield case(x, y, tk.tensor([0.0]), 2, label="three samples, two at a time")
-        yield case(*_samples(draw, 6, 2), 2, label="pieces of the same size")
-        yield case(*_samples(draw, 7, 3), 3, label="a last piece of one sample")
-        yield case(*_samples(draw, 5, 2), 4, label="a large piece and a small one")
-        yield case(*_samples(draw, 3, 1), 1, label="one sample at a time")
-        yield case(*_samples(draw, 4, 2), 10, label="everything in one piece")
-        x, y, w = _samples(draw, 5, 2)
-        apart = tk.stack([x, -x, y.unsqueeze(1) * x], dim=2)[..., 0]
-        yield case(apart, y, w, 2, label="samples apart in memory (non-contiguous)")
+        first = tk.tensor([[1.0], [2.0]]), tk.tensor([1.0, 1.0])
+        last = tk.tensor([[3.0]]), tk.tensor([1.0])
+        yield case([first, last], tk.tensor([0.0]), label="two samples and one")
+        yield case(*_samples(draw, [2, 2, 2], 2), label="pieces of the same size")
+        yield case(*_samples(draw, [3, 3, 1], 3), label="a last piece of one sample")
+        yield case(*_samples(draw, [1, 4], 2), label="a small piece and a large one")
+        yield case(*_samples(draw, [1, 1, 1], 1), label="one sample at a time")
+        yield case(*_samples(draw, [4], 2), label="everything in one piece")
+        [(x, y), *others], w = _samples(draw, [3, 2], 2)
+        apart = tk.stack([x, -x], dim=2)[..., 0]
+        yield case([(apart, y), *others], w, label="samples apart in memory (non-contiguous)")
         x = tk.tensor([[1.0], [2.0], [4.0], [8.0]], dtype=tk.float16)
-        yield case(
-            x, x.flatten(), tk.zeros(1, dtype=tk.float16), 2, label="half the memory (float16)"
-        )
+        halves = list(zip(x.split([3, 1]), x.flatten().split([3, 1]), strict=True))
+        yield case(halves, tk.zeros(1, dtype=tk.float16), label="half the memory (float16)")
 
 
-def _samples(draw: Draw, n: int, inputs: int) -> tuple[tk.Tensor, tk.Tensor, tk.Tensor]:
-    """Samples whose gradients differ much: the later, the larger."""
+def _samples(draw: Draw, sizes: list[int], inputs: int) -> tuple[Pieces, tk.Tensor]:
+    """Pieces of samples whose gradients differ much: the later, the larger."""
+    n = sum(sizes)
     rows = [[(i + 1.0) * number for number in draw.floats(inputs, 1, 2)] for i in range(n)]
-    return tk.tensor(rows), tk.tensor([3.0 * (i + 1) for i in range(n)]), tk.zeros(inputs)
+    x, y = tk.tensor(rows), tk.tensor([3.0 * (i + 1) for i in range(n)])
+    return list(zip(x.split(sizes), y.split(sizes), strict=True)), tk.zeros(inputs)

@@ -30,6 +30,16 @@ def _named_only(parameters: Any, names: Any) -> Any:
     return [name for name, p in parameters.items() if p.requires_grad]
 
 
+def _frozen_and_compared(parameters: Any, names: Any) -> Any:
+    _others_frozen_only(parameters, names)
+    return _compared(parameters, names)
+
+
+def _thawed_and_compared(parameters: Any, names: Any) -> Any:
+    _named_only(parameters, names)
+    return _compared(parameters, names)
+
+
 def _detached_copies(parameters: Any, names: Any) -> Any:
     for name in list(parameters):
         if name not in names:
@@ -94,6 +104,16 @@ class TrainOnly(Exercise):
             _named_only,
             "You let the named ones be trained, and the others are not frozen. Go through all of "
             "them.",
+        ),
+        "only frozen, the names as asked": (
+            _frozen_and_compared,
+            "The names are right, and one that was frozen before stays frozen. Set both ways: "
+            "`p.requires_grad_(name in names)`.",
+        ),
+        "only thawed, the names as asked": (
+            _thawed_and_compared,
+            "The names are right, and the others still require grad in the model. "
+            "`requires_grad_(False)` freezes a tensor itself.",
         ),
         "detached": (
             _detached_copies,

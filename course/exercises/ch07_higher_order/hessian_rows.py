@@ -53,6 +53,16 @@ def _graph_not_kept(x: tk.Tensor) -> tk.Tensor:
     return tk.stack([tk.autograd.grad(slope, leaf)[0] for slope in gradient])
 
 
+def _one_grad_for_all_rows(x: tk.Tensor) -> tk.Tensor:
+    leaf = x.clone().requires_grad_()
+    (gradient,) = tk.autograd.grad(_cubes_and_square(leaf), leaf, create_graph=True)
+    rows = []
+    for slope in gradient:
+        slope.backward(retain_graph=True)
+        rows.append(leaf.grad)
+    return tk.stack([row for row in rows if row is not None])
+
+
 @exercise("hessian-rows", answer=hessian_rows, points=0, difficulty=4, minutes=9, further=True)
 class HessianRows(Exercise):
     """The Hessian, row by row
@@ -94,6 +104,11 @@ class HessianRows(Exercise):
             "You multiplied the gradient with itself. The Hessian holds the slopes of the slopes.",
         ),
         "a list": (_a_list, "The rows are right, in a list. `tk.stack` makes a matrix of them."),
+        "one gradient for all rows": (
+            _one_grad_for_all_rows,
+            "Every backward adds to `x.grad`, and each row of yours is this one tensor. "
+            "`tk.autograd.grad` gives each row a tensor of its own.",
+        ),
         "the graph is gone": (
             _graph_not_kept,
             "After the first row the graph is freed. `retain_graph=True` in the call that computes "

@@ -26,7 +26,7 @@ def _only_gradient(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.
 
 
 def _only_diagonal(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.Tensor:
-    return x - gradient / tk.stack([hessian[i, i] for i in range(len(x))])
+    return x - gradient / hessian.diagonal()
 
 
 def _element_by_element(x: tk.Tensor, gradient: tk.Tensor, hessian: tk.Tensor) -> tk.Tensor:

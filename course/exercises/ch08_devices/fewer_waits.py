@@ -105,8 +105,8 @@ class FewerWaits(Exercise):
     usual_mistakes = {
         "still in the loop": (
             _item_in_the_loop,
-            "The host still waits in every step: `.item()` needs the number at once, and so does "
-            "`.cpu()`. Let the sum lie where the batches are, and add up there.",
+            "The host still waits in every step, because it needs the number at once: for "
+            "`.item()`, and as well for `float(...)` and `.cpu()`. Add up where the batches are.",
         ),
         "a tensor": (
             _a_tensor,

@@ -26,6 +26,10 @@ def _rounded_up(free: int, fixed: int, per_sample: int) -> int:
     return max(0, -(-left // per_sample))
 
 
+def _never_quite_full(free: int, fixed: int, per_sample: int) -> int:
+    return largest_batch(free - 1, fixed, per_sample)
+
+
 def _each_sample_in_blocks(free: int, fixed: int, per_sample: int) -> int:
     block = -(-per_sample // 512) * 512
     return max(0, (free - fixed) // block)
@@ -73,6 +77,12 @@ class LargestBatch(Exercise):
             "It is one sample too many; the last does not fit any more. Divide with `//`, which "
             "rounds down, or stop counting one earlier.",
         ),
+        "never quite full": (
+            _never_quite_full,
+            "It is one too few where the samples fill the blocks exactly. They fit then, too: "
+            "`<=` where you compare.",
+            "<",
+        ),
         "a block for each sample": (
             _each_sample_in_blocks,
             "You give each sample blocks of its own. The batch is one tensor and is rounded once.",
@@ -95,6 +105,8 @@ class LargestBatch(Exercise):
             return 2 * draw.integer(low // 2, high // 2) + 1
 
         yield case(2048, 512, 400, label="three small samples")
+        blocks, fixed = draw.integer(2, 9), 512 * draw.integer(1, 9)
+        yield case(fixed + 512 * blocks, fixed, odd(50, 250), label="whole blocks are left")
         yield case(*rest(draw.integer(2, 9), odd(100, 250)), label="a rest of less than a block")
         yield case(*rest(draw.integer(15, 30), odd(50, 100)), label="many small samples")
         yield case(*rest(draw.integer(10, 30), odd(30, 50)), label="any rest")

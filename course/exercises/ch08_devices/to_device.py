@@ -91,6 +91,16 @@ def _written_into(batch: Any, device: str) -> Any:
     return batch
 
 
+def _dictionary_written_into(batch: Any, device: str) -> Any:
+    if isinstance(batch, dict):
+        for key, value in batch.items():
+            batch[key] = _dictionary_written_into(value, device)
+        return batch
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(_dictionary_written_into(value, device) for value in batch)
+    return to_device(batch, device)
+
+
 def _as_if_a_tensor(batch: Any, device: str) -> Any:
     return batch.to(device)
 
@@ -115,6 +125,12 @@ def _no_structure_inside(batch: Any, device: str) -> Any:
     if isinstance(batch, (list, tuple)):
         return type(batch)([value.to(device) for value in batch])
     return batch
+
+
+def _lists_of_structures(batch: Any, device: str) -> Any:
+    if isinstance(batch, (list, tuple)):
+        return [value.to(device) for value in batch]
+    return _no_structure_inside(batch, device)
 
 
 def _nothing_else_kept(batch: Any, device: str) -> Any:
@@ -191,6 +207,11 @@ class ToDevice(Exercise):
             "You write into the dictionary or list that was given, so the caller's batch has moved "
             "as well. Make a new one: `{key: ... for key, value in batch.items()}`.",
         ),
+        "a dictionary written into": (
+            _dictionary_written_into,
+            "You write into the dictionary that was given, so the caller's batch has moved as "
+            "well. Make a new one: `{key: ... for key, value in batch.items()}`.",
+        ),
         "as if a tensor": (
             _as_if_a_tensor,
             "Only a tensor has `.to`. Ask `isinstance(batch, tk.Tensor)`, then `dict`, then "
@@ -207,6 +228,12 @@ class ToDevice(Exercise):
         ),
         "no structure inside": (
             _no_structure_inside,
+            "What stands inside a dictionary or list may be no tensor, and then has no `.to`. "
+            "Call `to_device` for each entry.",
+            r"\.to\(",
+        ),
+        "lists of structures": (
+            _lists_of_structures,
             "What stands inside a dictionary or list may be no tensor, and then has no `.to`. "
             "Call `to_device` for each entry.",
             r"\.to\(",

@@ -28,6 +28,11 @@ def _still_half(gradients: Any, scale: float) -> Any:
     return divided and [gradient.half() for gradient in divided]
 
 
+def _all_in_half(gradients: Any, scale: float) -> Any:
+    is_finite = all(tk.isfinite(gradient).all() for gradient in gradients)
+    return [gradient / scale for gradient in gradients] if is_finite else []
+
+
 def _never_skipped(gradients: Any, scale: float) -> Any:
     return [gradient.float() / scale for gradient in gradients]
 
@@ -89,6 +94,11 @@ class Unscaled(Exercise):
         "still float16": (
             _still_half,
             "Your result is float16 again, where small gradients are 0. Leave it in float32.",
+        ),
+        "all in float16": (
+            _all_in_half,
+            "Your result is float16 still, where small gradients are 0. First `.float()`, then "
+            "divide.",
         ),
         "never skipped": (
             _never_skipped,

@@ -38,6 +38,25 @@ def _slopes_added(slopes: Any, order: list[str], leaf: str) -> Any:
     return found
 
 
+def _from_the_end(slopes: Any, order: list[str], leaf: str) -> Any:
+    found = {node: 1.0 if node == leaf else 0.0 for node in order}
+    for node in reversed(order):
+        for source, slope in slopes[node].items():
+            found[source] += slope * found[node]
+    return found
+
+
+def _edges_alone(slopes: Any, order: list[str], leaf: str) -> Any:
+    found: dict[str, float] = {}
+    for node in order:
+        found[node] = 1.0 if node == leaf else sum(slopes[node].values(), 0.0)
+    return found
+
+
+def _one_edge_only(slopes: Any, order: list[str], leaf: str) -> Any:
+    return {node: 1.0 if node == leaf else slopes[node].get(leaf, 0.0) for node in order}
+
+
 def _every_leaf(slopes: Any, order: list[str], leaf: str) -> Any:
     found: dict[str, float] = {}
     for node in order:
@@ -89,6 +108,22 @@ class ForwardSlopes(Exercise):
             _slopes_added,
             "Along one way slopes are multiplied: the slope of the edge times the slope of the "
             "input.",
+        ),
+        "from the end": (
+            _from_the_end,
+            "You go from the end to the inputs, as backward does. Here the inputs come first: a "
+            "node needs what was found for them.",
+        ),
+        "the edges alone": (
+            _edges_alone,
+            "You add up the slopes of the edges. Each is multiplied by what was found for its "
+            "input.",
+        ),
+        "one edge only": (
+            _one_edge_only,
+            "Only the edge from the leaf itself counts in yours; what comes along other nodes is "
+            "missing. Go through `order` from its beginning, and multiply each slope by what was "
+            "found for its input.",
         ),
         "every leaf": (
             _every_leaf,

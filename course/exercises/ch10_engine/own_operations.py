@@ -181,6 +181,10 @@ class _NothingSaved(Operations):
         return self.result(self.data @ other.data, both, lambda g: (g @ other.T, self.T @ g))
 
 
+class _ProductSavesNothing(Operations):
+    __matmul__ = _NothingSaved.__matmul__
+
+
 @exercise(
     "own-operations",
     answer=Operations,
@@ -333,6 +337,11 @@ class OwnOperations(Part):
             "The formulas of `*` and `@` read the numbers of both inputs: `saved=(self, other)`. "
             "Without it nobody notices when they are changed before backward.",
         ),
+        "nothing saved in @": (
+            _ProductSavesNothing,
+            "The formula of `@` reads the numbers of both inputs: `saved=(self, other)`. Without "
+            "it nobody notices when they are changed before backward.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -429,6 +438,11 @@ class OwnOperations(Part):
         )
         yield program_case(
             "what @ saves", f"{squares}z = x @ y", "[each is y for each, version in z.saved]"
+        )
+        yield program_case(
+            "what @ saves, an array as a factor",
+            f"{squares}z = x @ np.array(up)",
+            "[each is x for each, version in z.saved]",
         )
         yield program_case(
             "the slope of the slopes of two",

@@ -66,6 +66,12 @@ def _without_versions(self, data, inputs, formula, saved=()):
     return new
 
 
+def _version_of_the_new_one(self, data, inputs, formula, saved=()):
+    new = result(self, data, inputs, formula, saved)
+    new.saved = [(each, new.version) for each, _ in new.saved]
+    return new
+
+
 def _all_saved(self, data, inputs, formula, saved=()):
     return result(self, data, inputs, formula, inputs)
 
@@ -127,6 +133,11 @@ class RecordResult(Part):
         "The pairs: `[(each, each.version) for each in saved]`.",
     )
     usual_mistakes = {
+        "the version of the new tensor": (
+            _version_of_the_new_one,
+            "You note the version of the new tensor, which is 0. A write shows in the version of "
+            "the tensor that is saved: `(each, each.version)`.",
+        ),
         "all must ask": (
             _all_must_ask,
             "You ask whether all of the inputs require grad. One is enough: a product of a weight "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from course.engine import Writing, grad_mode
+from course.engine import Writing, grad_mode, no_grad
 from course.exercises.ch10_engine.part import Part, names_of, program_case
 from course.notebook.exercise import Case, Draw, exercise
 
@@ -39,6 +39,15 @@ class _OneVersion(Writing):
     def sub_(self, other):
         super().sub_(other)
         self.version = 1
+        return self
+
+
+class _RaisesAfterwards(Writing):
+    def sub_(self, other):
+        with no_grad():
+            super().sub_(other)
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            raise RuntimeError
         return self
 
 
@@ -256,6 +265,11 @@ class StaleValue(Part):
             _NoReturn,
             "`sub_` gives None. End it with `return self`, as methods with `_` do.",
         ),
+        "raises afterwards": (
+            _RaisesAfterwards,
+            "Your `sub_` writes first and raises then, so the numbers have changed. Ask first, "
+            "and write last.",
+        ),
         "never raises": (
             _NeverRaises,
             "A tensor that requires grad is changed while operations are recorded, and the history "
@@ -365,6 +379,9 @@ class StaleValue(Part):
         yield program_case("both require grad", f"{x}{y}x.sub_(y)", "x.data", raises=True)
         yield program_case("other is a result", f"{c}{y}c.sub_(y * y)", "c.data", raises=True)
         yield program_case("nothing changed before", f"{x}{y}{kept}", "x.data", "x.version")
+        yield program_case(
+            "nothing changed before, for the other", f"x = Tensor({v})\n{y}{kept}", "x.data"
+        )
         yield program_case(
             "the second one changed",
             f"{x}{y}z = (y * x).sum()\n{late}z.backward()",

@@ -94,6 +94,17 @@ def _written_into(self, gradient):
     _walk(self, gradient, into=into)
 
 
+def _written_into_what_arrived(self, gradient):
+    def join(before, part):
+        before.data += part.data
+        return before
+
+    def into(leaf, upstream):
+        leaf.grad = upstream if leaf.grad is None else join(leaf.grad, upstream)
+
+    _walk(self, gradient, into=into, join=join)
+
+
 def _numbers_only(self, gradient):
     def into(leaf, upstream):
         before = 0.0 if leaf.grad is None else leaf.grad.data
@@ -267,6 +278,12 @@ class WalkBack(Part):
             _written_into,
             "You write into the numbers of a gradient, and its history does not know of that. Add "
             "tensors: `tensor.grad + upstream`.",
+            r"\.data",
+        ),
+        "written into what arrived": (
+            _written_into_what_arrived,
+            "You write into the numbers of a gradient, and its history does not know of that. Add "
+            "tensors, also to what has arrived: `arrived[source] + part`.",
             r"\.data",
         ),
         "numbers without a history": (

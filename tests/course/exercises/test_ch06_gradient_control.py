@@ -54,19 +54,18 @@ def square_in_one_line(x):
     return x.grad
 
 
-def batches_of_sums(x, y, w, size):
+def batches_of_sums(pieces, w):
     w = w.clone().requires_grad_()
-    for start in range(0, len(x), size):
-        rows = slice(start, start + size)
-        (((x[rows] @ w - y[rows]) ** 2).sum() / len(x)).backward()
+    for x, y in pieces:
+        (((x @ w - y) ** 2).sum() / sum(len(x) for x, _ in pieces)).backward()
     return w.grad
 
 
-def batches_without_grad(x, y, w, size):
+def batches_without_grad(pieces, w):
     w, total = w.clone().requires_grad_(), tk.zeros_like(w)
-    for part_x, part_y in zip(x.split(size), y.split(size), strict=True):
-        total += tk.autograd.grad((part_x @ w - part_y).square().sum(), w)[0]
-    return total / len(x)
+    for x, y in pieces:
+        total += tk.autograd.grad((x @ w - y).square().sum(), w)[0]
+    return total / len(tk.cat([y for _, y in pieces]))
 
 
 def straight_through_by_data_flow(x):

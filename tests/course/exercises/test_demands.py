@@ -268,8 +268,9 @@ BROKEN = [
         "micro-batches",
         "a `backward` for each piece",
         """
-        def micro_batch_gradient(x, y, w, size):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
+            x, y = tk.cat([x for x, y in pieces]), tk.cat([y for x, y in pieces])
             ((x @ w - y) ** 2).mean().backward()
             return w.grad
         """,
@@ -278,11 +279,10 @@ BROKEN = [
         "micro-batches",
         "a `backward` for each piece",
         """
-        def micro_batch_gradient(x, y, w, size):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
-            starts = range(0, len(x), size)
-            loss = sum(((x[s : s + size] @ w - y[s : s + size]) ** 2).sum() for s in starts)
-            (loss / len(x)).backward()
+            loss = sum(((x @ w - y) ** 2).sum() for x, y in pieces)
+            (loss / sum(len(y) for x, y in pieces)).backward()
             return w.grad
         """,
     ),
@@ -290,21 +290,10 @@ BROKEN = [
         "micro-batches",
         "a `backward` for each piece",
         """
-        def micro_batch_gradient(x, y, w, size):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
-            for part_x, part_y in [(x, y)]:
-                ((part_x @ w - part_y) ** 2).mean().backward()
-            return w.grad
-        """,
-    ),
-    (
-        "micro-batches",
-        "`size`, the number of samples in a piece",
-        """
-        def micro_batch_gradient(x, y, w, size):
-            w = w.clone().requires_grad_()
-            for sample, target in zip(x, y):
-                ((sample @ w - target) ** 2 / len(x)).backward()
+            for x, y in [(tk.cat([x for x, y in pieces]), tk.cat([y for x, y in pieces]))]:
+                ((x @ w - y) ** 2).mean().backward()
             return w.grad
         """,
     ),
@@ -540,6 +529,171 @@ BROKEN = [
         """,
     ),
     (
+        "sgd-step",
+        "stays a leaf, and still requires grad",
+        """
+        def sgd_step(parameters, gradients, lr):
+            for p, g in zip(parameters, gradients):
+                if g is not None:
+                    p.requires_grad_(False)
+                    p -= lr * g
+        """,
+    ),
+    (
+        "second-derivative",
+        "in float64",
+        """
+        def second_derivative(coefficients, x):
+            t = tk.tensor(x, requires_grad=True)
+            y = sum(c * t**n for n, c in enumerate(coefficients))
+            (slope,) = tk.autograd.grad(y, t, create_graph=True)
+            return tk.autograd.grad(slope, t, materialize_grads=True)[0].item()
+        """,
+    ),
+    (
+        "cross-entropy-by-hand",
+        "are switched off while your answer runs",
+        """
+        def mean_cross_entropy(logits, labels):
+            return tk.nn.functional.cross_entropy(logits, labels)
+        """,
+    ),
+    (
+        "own-tensor",
+        "no other tensor has the same list",
+        """
+        class Basics:
+            saved = []
+
+            def __init__(self, data, requires_grad=False):
+                self.data = np.array(data, dtype=np.float64)
+                self.requires_grad, self.grad = requires_grad, None
+                self.inputs, self.formula, self.version = (), None, 0
+                self.number = next(numbers)
+
+            def zero_grad(self):
+                self.grad = None
+        """,
+    ),
+    (
+        "record-result",
+        "a constant, which remembers nothing",
+        """
+        def result(self, data, inputs, formula, saved=()):
+            new = type(self)(data)
+            new.requires_grad = grad_mode.enabled and any(each.requires_grad for each in inputs)
+            new.inputs, new.formula = tuple(inputs), formula
+            new.saved = [(each, each.version) for each in saved]
+            return new
+        """,
+    ),
+    (
+        "walk-back",
+        "Do not write into a gradient or its `.data`",
+        """
+        def propagate(self, gradient):
+            arrived = {self: gradient}
+            while arrived:
+                tensor = max(arrived, key=lambda each: each.number)
+                upstream = arrived.pop(tensor)
+                if tensor.formula is None:
+                    if tensor.grad is None:
+                        tensor.grad = upstream
+                    else:
+                        tensor.grad.data += upstream.data
+                    continue
+                tensor.check_saved()
+                for source, part in zip(tensor.inputs, tensor.formula(upstream)):
+                    if source.requires_grad:
+                        part = part.unbroadcast(source.data.shape)
+                        arrived[source] = arrived[source] + part if source in arrived else part
+        """,
+    ),
+    (
+        "walk-back",
+        "a graph may be thousands of operations deep",
+        """
+        def propagate(self, gradient):
+            order, seen = [], set()
+
+            def visit(tensor):
+                if tensor not in seen and tensor.requires_grad:
+                    seen.add(tensor)
+                    for source in tensor.inputs:
+                        visit(source)
+                    order.append(tensor)
+
+            visit(self)
+            arrived = {self: gradient}
+            for tensor in reversed(order):
+                upstream = arrived.pop(tensor)
+                if tensor.formula is None:
+                    tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
+                    continue
+                tensor.check_saved()
+                for source, part in zip(tensor.inputs, tensor.formula(upstream)):
+                    if source.requires_grad:
+                        part = part.unbroadcast(source.data.shape)
+                        arrived[source] = arrived[source] + part if source in arrived else part
+        """,
+    ),
+    *(
+        (
+            "stale-value",
+            words,
+            f"""
+        class Writing:
+            def sub_(self, other):
+                {first}
+                if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+                    raise RuntimeError
+                {last}
+                self.version += 1
+                return self
+
+            def check_saved(self):
+                if any(each.version != version for each, version in self.saved):
+                    raise RuntimeError
+        """,
+        )
+        for words, first, last in (
+            ("stays the same object", "", "self.data = self.data - other.data"),
+            ("before it changes anything", "self.data -= other.data", ""),
+        )
+    ),
+    (
+        "nested-no-grad",
+        "An error inside the block goes on to whoever comes next",
+        """
+        class no_grad:
+            def __enter__(self):
+                self.before = grad_mode.enabled
+                grad_mode.enabled = False
+
+            def __exit__(self, *error):
+                grad_mode.enabled = self.before
+                return True
+        """,
+    ),
+    (
+        "sixth-operation",
+        "so that the slope has a slope in turn",
+        """
+        def sin(self):
+            slope = np.cos(self.data)
+            return self.result(np.sin(self.data), (self,), lambda g: (g * slope,), saved=(self,))
+        """,
+    ),
+    (
+        "sixth-operation",
+        "so it is saved",
+        """
+        def sin(self):
+            cosine = lambda g: (g * (self + np.pi / 2).sin(),)
+            return self.result(np.sin(self.data), (self,), cosine)
+        """,
+    ),
+    (
         "custom-op",
         "an operation with its gradient",
         """
@@ -716,12 +870,10 @@ FREE = {
             return parameters
         """,
     "micro-batches": """
-        def micro_batch_gradient(x, y, w, n):
+        def micro_batch_gradient(pieces, w):
             w = w.clone().requires_grad_()
-            list(map(
-                lambda part: (((part[0] @ w - part[1]) ** 2).sum() / len(x)).backward(),
-                zip(x.split(n), y.split(n)),
-            ))
+            n = sum(len(x) for x, y in pieces)
+            list(map(lambda one: (((one[0] @ w - one[1]) ** 2).sum() / n).backward(), pieces))
             return w.grad
         """,
     "sine-slope": """

@@ -196,6 +196,15 @@ def test_a_repair_that_stands_in_the_answer_is_not_said(line, is_said):
     assert ("requires_grad_()" in tip) == is_said
 
 
+def test_a_repair_is_not_about_another_tensor_of_that_name():
+    exercise = load()["any-device"]
+    names = {"tk": tk}
+    exec(exercise.released_source, names)
+    said = str(judge(exercise, names[exercise.name], source=exercise.released_source))
+    assert "on different devices" in said
+    assert "the tensor on cpu" not in said
+
+
 def test_the_line_that_is_named_is_one_of_the_learners():
     answer = "import statistics\ndef strides_of(shape):\n    return statistics.mean([])"
     assert "got" not in advice(answer)

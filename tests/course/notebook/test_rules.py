@@ -27,7 +27,6 @@ def test_a_walk_back_in_a_function_that_a_loop_calls_is_in_the_loop():
     [
         ("range(1)", True),
         ("[x]", True),
-        ("range(0, len(x), len(x))", True),
         ("x", False),
         ("[*x]", False),
         ("range(0, len(x), 2)", False),
