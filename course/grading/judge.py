@@ -50,7 +50,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     begun = time.perf_counter()
     busy_before, stopped_before = _busy(warm), warm.time_limits
     try:
-        repaired = matching.repair(submission.content, source)
+        repaired = matching.repair(submission.notebook(), source)
     except Refused as refusal:
         return replace(refused(source, submission, seed, str(refusal)), profile=warm.profile)
     definitions = exercise.load_for(submission.learner, source.chapter)
