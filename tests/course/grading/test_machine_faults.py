@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, FILE, LIMITS, PIXELS, Class, School, put_first
+from classroom import CHAPTER, FILE, LIMITS, PIXELS, ROOT, Class, School, put_first
 
 from course.grading import asserts, batch, environment, judge, pool, server, session
 from course.grading.batch import Ungraded
@@ -414,6 +414,32 @@ def test_modules_that_are_closed_to_the_user_of_the_sandbox_are_said(
     assert str(closed) in str(raised.value)
     assert "chmod -R a+rX" in str(raised.value)
     assert "Traceback" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "as_python_sees_it"),
+    [
+        ("numpy", "raise PermissionError"),
+        ("numpy", "__file__ = None"),
+        ("typer", "raise PermissionError"),
+    ],
+)
+def test_an_environment_that_its_user_may_not_read_is_said(
+    tmp_path: Path, package: str, as_python_sees_it: str
+) -> None:
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(as_python_sees_it, encoding="ascii")
+    done = subprocess.run(
+        [sys.executable, "-m", "course", *DOCTOR],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("course: ")
+    assert f"needs {package}, readable for you: " in done.stderr
+    assert done.stderr.endswith("or chmod -R a+rX where it is installed.\n")
 
 
 def test_doctor_counts_the_sandbox_that_grading_tries(monkeypatch: pytest.MonkeyPatch) -> None:
