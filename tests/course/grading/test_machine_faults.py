@@ -190,6 +190,26 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not warm.folder.exists()
 
 
+def test_no_temporary_folder_with_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: str) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(session.tempfile, "mkdtemp", full)
+    with pytest.raises(CourseError, match=r"found in \['/tmp'\]\. Make room there, or set TMPDIR"):
+        Warm(profiles.UNSAFE)
+
+
+def test_a_machine_without_a_sandbox_grades_nothing(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    school.submit("bob", half)
+    monkeypatch.setattr(profiles, "why_not", "The kernel refuses {}.".format)
+    with pytest.raises(CourseError, match=r"no sandbox .* nothing was graded(.*\n){3}.*--unsafe"):
+        batch.grade(school.root, CHAPTER)
+    assert server.NO_SANDBOX in list(server.examine())
+    assert school.scores() == {}
+
+
 def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
     klass: Class, monkeypatch: pytest.MonkeyPatch
 ) -> None:
