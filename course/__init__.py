@@ -4,6 +4,16 @@ A learner needs five names: `check`, `hint`, `solution`, `progress`, and `transp
 the library run on the learner's own functions. Everything else is reached by the command `course`.
 """
 
+import sys
+
+from course.shared import extras
+from course.shared.errors import CourseError
+
+try:
+    extras.needed("numpy", "lab", "The course")
+except CourseError as problem:  # here, because every module of the course imports it
+    sys.exit(f"course: {problem}")
+
 from course.notebook import history, tracebacks
 from course.notebook.check import check
 from course.notebook.hints import hint, solution

@@ -6,16 +6,18 @@ Whoever has the notebooks' packages alone is told in a sentence what the command
 import sys
 
 from course.shared import extras
+from course.shared.errors import CourseError
 
 
 def main() -> None:
     """Run the command."""
     try:
-        from course.cli.commands import main as run
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("typer", "rich"):
-            raise
-        sys.exit(f"course: {extras.missing(missing.name, 'lab', 'This command')}")
+        for package in ("typer", "rich"):
+            extras.needed(package, "lab", "This command")
+    except CourseError as problem:
+        sys.exit(f"course: {problem}")
+    from course.cli.commands import main as run
+
     run()
 
 

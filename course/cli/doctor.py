@@ -72,7 +72,7 @@ def from_submission(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     from course.grading.intake import read
 
     submission = read(folder, "", chapter)
-    return submission.content, submission.repaired
+    return submission.notebook(), submission.repaired
 
 
 def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[Finding]:

@@ -26,9 +26,14 @@ MOST_TROUBLES = 50
 
 
 class CellRunner:
-    """The cells of one notebook. answers: the names that answers of the chapter define."""
+    """The cells of one notebook.
 
-    def __init__(self, warm: Warm, source: Source, cells: list[Cell], answers: Set[str]) -> None:
+    answers: the names that answers of the chapter define. deadline: of all cells and checks.
+    """
+
+    def __init__(
+        self, warm: Warm, source: Source, cells: list[Cell], answers: Set[str], deadline: float
+    ) -> None:
         self.warm, self.source, self.cells = warm, source, cells
         self.runs: list[history.Run] = []
         """What ran in the present session, as IPython would have noted it."""
@@ -39,7 +44,7 @@ class CellRunner:
         self._answers = answers
         self._quota = clean.Quota()
         self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
-        self._deadline = time.monotonic() + warm.limits.seconds
+        self._deadline = deadline
         self._dead: set[str] = set()
         self._restarts = 0
         self._session: Session | None = None

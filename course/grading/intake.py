@@ -1,6 +1,7 @@
 """Takes what a learner handed in out of its folder, whatever it is: `read`, `collect`.
 
-Regular files only, no link followed, bounded. `notebook.matching` makes cells of the bytes.
+Regular files only, no link followed, bounded. Of the bytes nothing is read here: a worker unpacks
+them (`Submission.notebook`), and `notebook.matching` makes cells of them.
 """
 
 from __future__ import annotations
@@ -34,13 +35,20 @@ class Submission:
     learner: str
     chapter: str
     content: bytes
+    """Of the notebook, or of the archive that holds it."""
     timestamp: str | None = None
     repaired: tuple[str, ...] = ()
+    is_archive: bool = False
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the notebook's bytes."""
+        """SHA-256 of the content."""
         return hashlib.sha256(self.content).hexdigest()
+
+    def notebook(self) -> bytes:
+        """The notebook's bytes, out of the archive if it came in one. Raises Refused."""
+        expected = f"{self.chapter}.ipynb"
+        return _from_archive(self.content, expected) if self.is_archive else self.content
 
 
 def read(folder: Path, learner: str, chapter: str) -> Submission:
@@ -54,9 +62,10 @@ def read(folder: Path, learner: str, chapter: str) -> Submission:
         links = [name for name in names if stat.S_ISLNK(_status(opened, name).st_mode)]
         if links:
             notes.append(f"Links are not followed: {', '.join(map(_shown, links[:5]))}.")
-        content = _notebook(opened, [name for name in names if name not in links], chapter, notes)
-        timestamp = _timestamp(opened, notes)
-        return Submission(learner, chapter, content, timestamp, tuple(notes))
+        name = _notebook([name for name in names if name not in links], chapter, notes)
+        content, timestamp = _content(opened, name), _timestamp(opened, notes)
+        is_archive = name.lower().endswith(".zip")
+        return Submission(learner, chapter, content, timestamp, tuple(notes), is_archive)
 
 
 def collect(
@@ -170,21 +179,22 @@ NO_MOMENT = f"{TIMESTAMP} says"
 _NOT_HANDED_IN = {TIMESTAMP, _UNREADABLE, "submission_secret.txt"}
 
 
-def _notebook(folder: Folder, names: list[str], chapter: str, notes: list[str]) -> bytes:
+def _notebook(names: list[str], chapter: str, notes: list[str]) -> str:
+    """Which of these files is the notebook, or the archive that holds it. Raises Refused."""
     expected = f"{chapter}.ipynb"
     if expected in names:
-        return _content(folder, expected)
+        return expected
     seen = [name for name in names if not name.startswith(".")]
     found = [name for name in seen if name.lower().endswith(".ipynb")]
     # as browsers and mail programs save it
     found = found or [name for name in seen if name.lower().endswith((".ipynb.txt", ".ipynb.json"))]
     if len(found) == 1:
         notes.append(f"The notebook was called {_shown(found[0])}; it is taken for {expected}.")
-        return _content(folder, found[0])
+        return found[0]
     archives = [name for name in names if name.lower().endswith(".zip")]
     if not found and len(archives) == 1:
-        notes.append(f"The notebook was taken out of {_shown(archives[0])}.")
-        return _from_archive(_content(folder, archives[0]), expected)
+        notes.append(f"The notebook came in the archive {_shown(archives[0])}.")
+        return archives[0]
     if found:
         count = len(found)
         raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")

@@ -31,6 +31,8 @@ from course.sandbox.profiles import versions
 from course.sandbox.wire import WireError
 from course.shared.settings import settings
 
+PAGE_SECONDS = 5.0
+"""Of the time of a submission: kept for the page, and for the end of what is under way before."""
 STALL_LIMIT_S = 4.0
 """Seconds of one submission in which this process neither worked nor waited for the learner's."""
 
@@ -48,14 +50,15 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     Its status is "ungraded" where this machine is to blame.
     """
     begun = time.perf_counter()
+    deadline = time.monotonic() + warm.limits.seconds - PAGE_SECONDS
     busy_before, stopped_before = _busy(warm), warm.time_limits
     try:
-        repaired = matching.repair(submission.content, source)
+        repaired = matching.repair(submission.notebook(), source)
     except Refused as refusal:
         return replace(refused(source, submission, seed, str(refusal)), profile=warm.profile)
     definitions = exercise.load_for(submission.learner, source.chapter)
     answers = {definition.name for definition in definitions.values()}
-    runner = CellRunner(warm, source, repaired.cells, answers)
+    runner = CellRunner(warm, source, repaired.cells, answers, deadline)
     judge = Judge(runner, definitions, seed)
     try:
         graded = tuple(judge.graded())

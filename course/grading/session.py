@@ -60,9 +60,12 @@ class Warm:
         self, profile: str, limits: profiles.Limits | None = None, *, number: int = 0
     ) -> None:
         self.profile, self.limits = profile, limits or profiles.Limits()
-        _sweep()
+        try:
+            _sweep()
+            made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+        except OSError as problem:
+            raise CourseError(f"{problem.strerror or problem}. {_MAKE_ROOM}") from None
         # locked as long as this worker runs; another one does not sweep it before it has its name
-        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
         made.chmod(0o755)
         self._lock = os.open(made, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -102,11 +105,8 @@ class Warm:
             try:
                 environment.lay_out(stage)
             except OSError as problem:
-                folder = tempfile.gettempdir()
-                raise CourseError(
-                    f"The sandbox needs some megabytes in {folder} ({problem.strerror}). "
-                    "Make room there, or set TMPDIR to a folder on another disk."
-                ) from None
+                needs = f"The sandbox needs some megabytes in {tempfile.gettempdir()}"
+                raise CourseError(f"{needs} ({problem.strerror}). {_MAKE_ROOM}") from None
         own = self.folder / "root"
         own.mkdir(exist_ok=True)
         own_end, learners_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -219,6 +219,7 @@ class Warm:
 
 
 _PREFIX = "tensorkit-grading-"
+_MAKE_ROOM = "Make room there, or set TMPDIR to a folder on another disk."
 
 
 def _sweep() -> None:

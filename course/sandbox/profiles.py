@@ -46,7 +46,7 @@ class Limits:
     check_seconds: float = 5.0
     """For all cases of one check."""
     seconds: float = 60.0
-    """Wall time for everything, restarts included."""
+    """Wall time for everything, restarts and the page included."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def needed(package: str, extra: str, purpose: str) -> Any:
     """
     try:
         module: Any = importlib.import_module(package)
-    except ImportError:
+    except (ImportError, PermissionError):
         module = None
     # Python takes a folder that it may not read for a package without anything in it
     if module is None or module.__file__ is None:
@@ -37,9 +37,10 @@ def missing(package: str, extra: str, purpose: str) -> str:
 
     >>> missing("nh3", "teach", "Grading")
     "Grading needs nh3, readable for you: make teach in a checkout, pip install
-    'tensorkit-course[teach]' elsewhere."
+    'tensorkit-course[teach]' elsewhere, or chmod -R a+rX where it is installed."
     """
     return (
         f"{purpose} needs {package}, readable for you: make {extra} in a checkout, "
-        f"pip install 'tensorkit-course[{extra}]' elsewhere."
+        f"pip install 'tensorkit-course[{extra}]' elsewhere, or chmod -R a+rX where it is "
+        "installed."
     )

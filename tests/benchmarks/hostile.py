@@ -25,7 +25,7 @@ import synthetic
 from course.grading import batch
 from course.sandbox.profiles import Limits
 
-SECONDS, PAGE = Limits().seconds + 20, 5_000_000
+SECONDS, PAGE = Limits().seconds, 5_000_000
 """What one submission may take, with its page; bytes of that page."""
 
 

@@ -23,7 +23,7 @@ CHAPTER = "01_tensors"
 FILE = f"{CHAPTER}.ipynb"
 PIXELS = exercise.load()["pixels"].points
 """What the one answer of a notebook `half` is worth."""
-LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=30.0)
+LIMITS = Limits(cell_seconds=1.0, check_seconds=2.0, seconds=35.0)
 WITH_WORKERS = [
     pytest.mark.skipif(profiles.best() is None, reason="this machine has no sandbox"),
     pytest.mark.usefixtures("kept_workers"),

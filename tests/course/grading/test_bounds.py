@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from classroom import CHAPTER, LIMITS, Class, Notebook, cell_of, put_first
+from classroom import CHAPTER, FILE, LIMITS, Class, Notebook, cell_of, put_first
 
 from course.grading import intake, judge, pool, similar, worker, writer
 from course.grading.clean import MOST_LEFT, Quota, clean_markdown, clean_outputs, cut_code
@@ -21,7 +20,7 @@ from course.grading.intake import Submission
 from course.grading.pool import Job, Worker
 from course.grading.result import Result
 from course.notebook import exercise
-from course.notebook.matching import Refused, Source
+from course.notebook.matching import Source
 from course.sandbox import profiles, wire
 
 SECONDS, MEMORY, PAGE = 60, 600, 5_000_000
@@ -184,24 +183,39 @@ def test_a_page_has_a_size() -> None:
     assert cut_code("y = 1\n" * 100, quota).endswith("the notebook's code is too long for a page.]")
 
 
-def test_an_archive_of_many_entries_is_refused(tmp_path: Path) -> None:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for n in range(100_000):
-            archive.writestr(zipfile.ZipInfo(str(n)), b"")
-    (tmp_path / "x.zip").write_bytes(written.getvalue())
-    begun = time.process_time()
-    with pytest.raises(Refused, match="more than 1000 files"):
-        intake.read(tmp_path, "ada", CHAPTER)
-    assert time.process_time() - begun < 1
+def many_entries(archive: zipfile.ZipFile) -> None:
+    for n in range(100_000):
+        archive.writestr(zipfile.ZipInfo(str(n)), b"")
 
 
-def test_an_archive_packed_in_an_unusual_way_is_refused(tmp_path: Path) -> None:
+def bomb(archive: zipfile.ZipFile) -> None:
+    archive.writestr(FILE, bytes(1 << 30), zipfile.ZIP_DEFLATED)
+
+
+def packed_in_an_unusual_way(archive: zipfile.ZipFile) -> None:
     # LZMA names the gigabytes that it wants to unpack with
-    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr(f"{CHAPTER}.ipynb", "{}")
-    with pytest.raises(Refused, match="unusual way"):
-        intake.read(tmp_path, "ada", CHAPTER)
+    archive.writestr(FILE, "{}", zipfile.ZIP_LZMA)
+
+
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [
+        (many_entries, "more than 1000 files"),
+        (bomb, "1074 MB; 21 MB are read"),
+        (packed_in_an_unusual_way, "unusual way"),
+    ],
+)
+def test_an_archive_is_opened_in_the_worker_and_refused(
+    grader: Worker, tmp_path: Path, write: Callable[[zipfile.ZipFile], None], words: str
+) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        write(archive)
+    begun = time.process_time()
+    submission = intake.read(tmp_path, "ada", CHAPTER)  # in the process that writes
+    assert time.process_time() - begun < 1
+    result = pool.grade_one(grader, Job(submission, "seed"))
+    assert (result.status, result.score) == ("refused", 0)
+    assert words in result.sentence
 
 
 def test_who_always_has_something_to_say_is_late_too() -> None:

@@ -11,8 +11,9 @@ from attacked import report_on
 from classroom import LIMITS, Class, cell_of, put_first
 
 import tensorkit as tk
-from course.grading import remote, session
+from course.grading import judge, remote, session
 from course.grading.session import Warm
+from course.notebook import matching
 from course.notebook.matching import Source
 from course.sandbox.values import Decoder, Encoder
 from course.sandbox.wire import WireError
@@ -144,7 +145,7 @@ def test_all_outputs_together_have_a_size(klass_once: Class) -> None:
 @pytest.mark.rest
 def test_cells_that_had_no_time_left_are_not_to_blame(warm_once: Warm, source: Source) -> None:
     # each had a process of its own that was ended at once, and a sentence: hundreds of them
-    limits = replace(LIMITS, seconds=2.0, cell_seconds=5.0)
+    limits = replace(LIMITS, seconds=judge.PAGE_SECONDS + 2, cell_seconds=5.0)
     with Warm(warm_once.profile, limits, number=9) as hurried:
         klass = Class(hurried, source)
         notebook = put_first(klass.honest(), "while True: pass")
@@ -158,6 +159,26 @@ def test_cells_that_had_no_time_left_are_not_to_blame(warm_once: Warm, source: S
     assert all(
         "whole notebook was over" in exercise.report.message for exercise in result.exercises
     )
+
+
+@pytest.mark.rest
+def test_reading_a_notebook_takes_of_its_time(
+    warm_once: Warm, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the time of a submission began with its first cell, and its page came on top
+    repair = matching.repair
+
+    def repair_late(content: bytes, source: Source) -> matching.Repaired:
+        time.sleep(1.1)
+        return repair(content, source)
+
+    monkeypatch.setattr(matching, "repair", repair_late)
+    limits = replace(LIMITS, seconds=judge.PAGE_SECONDS + 1)
+    with Warm(warm_once.profile, limits, number=9) as hurried:
+        klass = Class(hurried, source)
+        result = klass.grade(klass.honest())
+    (over,) = result.troubles
+    assert "time for the whole notebook was over" in over
 
 
 def test_arrays_that_need_no_memory_are_not_given_any() -> None:

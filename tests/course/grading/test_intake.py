@@ -258,7 +258,7 @@ def test_an_archive_is_opened(folder: Path) -> None:
     with zipfile.ZipFile(folder / "work.zip", "w") as archive:
         archive.writestr(f"deep/{FILE}", content)
         archive.writestr("../../escape.txt", "x")
-    assert read(folder).content == content
+    assert read(folder).notebook() == content
     assert not (folder.parent.parent / "escape.txt").exists()
 
 
@@ -343,7 +343,7 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(
 ) -> None:
     change(folder)
     with pytest.raises(Refused, match=words):
-        read(folder)
+        read(folder).notebook()
 
 
 def test_odd_names_do_no_harm(folder: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, FILE, LIMITS, PIXELS, Class, School, put_first
+from classroom import CHAPTER, FILE, LIMITS, PIXELS, ROOT, Class, School, put_first
 
 from course.grading import asserts, batch, environment, judge, pool, server, session
 from course.grading.batch import Ungraded
@@ -188,6 +188,26 @@ def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(CourseError, match=r"\(No space left on device\).*set TMPDIR"), warm:
         raise AssertionError("it started")
     assert not warm.folder.exists()
+
+
+def test_no_temporary_folder_with_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: str) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(session.tempfile, "mkdtemp", full)
+    with pytest.raises(CourseError, match=r"found in \['/tmp'\]\. Make room there, or set TMPDIR"):
+        Warm(profiles.UNSAFE)
+
+
+def test_a_machine_without_a_sandbox_grades_nothing(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    school.submit("bob", half)
+    monkeypatch.setattr(profiles, "why_not", "The kernel refuses {}.".format)
+    with pytest.raises(CourseError, match=r"no sandbox .* nothing was graded(.*\n){3}.*--unsafe"):
+        batch.grade(school.root, CHAPTER)
+    assert server.NO_SANDBOX in list(server.examine())
+    assert school.scores() == {}
 
 
 def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
@@ -414,6 +434,32 @@ def test_modules_that_are_closed_to_the_user_of_the_sandbox_are_said(
     assert str(closed) in str(raised.value)
     assert "chmod -R a+rX" in str(raised.value)
     assert "Traceback" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "as_python_sees_it"),
+    [
+        ("numpy", "raise PermissionError"),
+        ("numpy", "__file__ = None"),
+        ("typer", "raise PermissionError"),
+    ],
+)
+def test_an_environment_that_its_user_may_not_read_is_said(
+    tmp_path: Path, package: str, as_python_sees_it: str
+) -> None:
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(as_python_sees_it, encoding="ascii")
+    done = subprocess.run(
+        [sys.executable, "-m", "course", *DOCTOR],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("course: ")
+    assert f"needs {package}, readable for you: " in done.stderr
+    assert done.stderr.endswith("or chmod -R a+rX where it is installed.\n")
 
 
 def test_doctor_counts_the_sandbox_that_grading_tries(monkeypatch: pytest.MonkeyPatch) -> None:
