@@ -30,7 +30,7 @@ _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
 
 
 class Launch(NamedTuple):
-    """One launch of a kernel: sizes, arguments, the caller's line, and what it did.
+    """One launch of a kernel: sizes, the caller's line, and what it did.
 
     ``counts``: loads, stores, transactions, bank conflicts, idle threads, barriers; ``least``: the
     least of these that the arguments allow. A GPU does not tell: there they are None, and ``log``
@@ -40,7 +40,6 @@ class Launch(NamedTuple):
     kernel: "Kernel"
     blocks: Pair
     threads: Pair
-    arguments: tuple[Any, ...]
     line: str
     counts: Counts | None
     least: Counts | None
@@ -127,7 +126,7 @@ class Kernel:
         else:
             self._compiled[(*blocks, 1), (*threads, 1)](*ready)
         counts, least, line = log and log.counts, log and log.least, _line(caller, name)
-        launch = Launch(self, blocks, threads, args, line, counts, least, log)
+        launch = Launch(self, blocks, threads, line, counts, least, log)
         for each in _open:
             each.append(launch)
         return launch
@@ -173,7 +172,8 @@ def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
         return _NUMBERS[type(value)](value) if type(value) in _NUMBERS else 0
     if not isinstance(value, TensorBase):
         _refuse(TypeError, source.name, f"{name} must be Tensor, not {kind}", "tk.rand(n).cuda()")
-    check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')")
+    line = _line(sys._getframe(1), source.name)
+    check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')    # {line}")
     known = DTYPES[:2] if parameter in source.added else DTYPES
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"

@@ -7,14 +7,14 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1409,
-    "cuda": 1295,
+    "cuda": 1300,
     "explain": 278,
     "nn": 622,
     "ops": 2665,
     "optim": 171,
-    "tensorkit": 3194,
+    "tensorkit": 3190,
     "utils": 107,
-    "viz": 1852,
+    "viz": 1850,
 }
 MOST_OF_CORE, MOST_IMPORTS = 3243, 265
 
