@@ -30,7 +30,7 @@ _NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
 
 
 class Launch(NamedTuple):
-    """One launch of a kernel: sizes, the caller's line, and what it did.
+    """One launch of a kernel: sizes, arguments, the caller's line, and what it did.
 
     ``counts``: loads, stores, transactions, bank conflicts, idle threads, barriers; ``least``: the
     least of these that the arguments allow. A GPU does not tell: there they are None, and ``log``
@@ -40,6 +40,7 @@ class Launch(NamedTuple):
     kernel: "Kernel"
     blocks: Pair
     threads: Pair
+    arguments: tuple[Any, ...]
     line: str
     counts: Counts | None
     least: Counts | None
@@ -126,7 +127,7 @@ class Kernel:
         else:
             self._compiled[(*blocks, 1), (*threads, 1)](*ready)
         counts, least, line = log and log.counts, log and log.least, _line(caller, name)
-        launch = Launch(self, blocks, threads, line, counts, least, log)
+        launch = Launch(self, blocks, threads, args, line, counts, least, log)
         for each in _open:
             each.append(launch)
         return launch

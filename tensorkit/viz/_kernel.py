@@ -45,8 +45,7 @@ def kernel(launch: Launch) -> Picture:
         raise TypeError("viz.kernel() wants a launch. Try: viz.kernel(k[blocks, threads](...))")
     log, name = launch.log, launch.kernel.__name__
     if log is None:
-        why = "A GPU does not tell what its threads touch. Try: with tk.cuda.simulate():"
-        return Explanation(f"Kernel {name} ran on a GPU", why)
+        return Explanation(f"{name} ran on a GPU: not counted", "Try: with tk.cuda.simulate():")
     n_blocks, n_threads = (x * y for x, y in (launch.blocks, launch.threads))
     title = f"Kernel {name}, block 0 of {n_blocks}, {words.count(n_threads, 'thread')}"
     title += f", {MOST_PHASES} of {len(log.shown)} phases" * (len(log.shown) > MOST_PHASES)

@@ -7,14 +7,14 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1409,
-    "cuda": 1300,
+    "cuda": 1301,
     "explain": 278,
     "nn": 622,
     "ops": 2665,
     "optim": 171,
     "tensorkit": 3190,
     "utils": 107,
-    "viz": 1850,
+    "viz": 1849,
 }
 MOST_OF_CORE, MOST_IMPORTS = 3243, 265
 
