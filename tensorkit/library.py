@@ -196,9 +196,6 @@ class CustomOp:
         trace.result = _below(self.name, kernel, *args)
         return trace.result
 
-    def __repr__(self) -> str:
-        return f"<CustomOp({self.name})>"
-
 
 def custom_op(
     name: str, fn: Kernel | None = None, /, *, mutates_args: Any, device_types: str | None = None

@@ -71,7 +71,8 @@ def check(definition: Any, values: dict[str, Any], promoted: DType | None = None
 def in_words(definition: Any, error: Exception, backend: Any) -> Exception:
     """What the array library has said, with the operation's name, and a way without it."""
     kind = next((x for x in (TypeError, IndexError) if isinstance(error, x)), RuntimeError)
-    is_absent = getattr(error, "obj", None) is backend.xp  # a function that the library lacks
+    # whether one of them lacks a function
+    is_absent = any(getattr(error, "obj", None) is each for each in (backend.xp, backend))
     repair = f'tk.library.register_kernel(tk.{definition.name}, "{backend.kind}", f)'
     return kind(message(f"{definition.name}(): {error}", repair=repair if is_absent else None))
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit.base import storage_of
-from tensorkit.cuda.kernel_source import WHOLE, Source, as_single
+from tensorkit.cuda.kernel_source import Source, as_single
 from tensorkit.errors import KernelError
 from tensorkit.overrides import replaced
 from tensorkit.thread_state import state
@@ -142,8 +142,10 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
             try:
                 while (line := next(log.running)) is None:
                     rounds[n] += 1
-            except (ArithmeticError, NameError, TypeError, ValueError) as error:
-                log.explain(error)
+            except (ArithmeticError, AttributeError, NameError, TypeError, ValueError) as error:
+                line = error.__traceback__.tb_next.tb_lineno  # type: ignore[union-attr]
+                here = Access(block, n, "was there", (line,))
+                log.refuse(f"stopped: {error}", "", "int(...), or other numbers", here)
             at = line, line and rounds[n]
             reached[at] = min(n, reached.get(at, n))
         log.check_barrier(reached)
@@ -241,10 +243,12 @@ class Log:
             )
             low, high = sorted((one.place[0], other.place[0]))
             repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
-            if other.kind == LOAD and (who == "block" or one.memory is not other.memory):
-                repair = f"another tensor than {one.memory.name} to write into"
-            elif who == "thread" and low != high:
+            if who == "thread" and low != high and one.memory is other.memory:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
+            elif other.kind == LOAD and one.address < 0:  # such as the rounds of a tree
+                repair = "cuda.syncthreads() after each round, or between reading and writing"
+            elif other.kind == LOAD:
+                repair = f"another tensor than {one.memory.name} to write into"
             what = f"races: two {who}s touch {one.text}, and one of them writes"
             why = ", with no barrier between: the result depends on who is first"
             self.refuse(what, why, repair, one, other)
@@ -272,14 +276,6 @@ class Log:
             why = ". On a GPU they would wait for ever, or go on with wrong numbers"
             repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
             self.refuse("has a barrier that not all threads of a block reach", why, repair, *acts)
-
-    def explain(self, error: Any) -> NoReturn:
-        """The error of a thread, with the line of the kernel and who was there."""
-        what, repair = f"stopped: {error}", "other numbers, or int(...)"
-        if "cannot be interpreted as an integer" in str(error):
-            what, repair = "has an index that is no whole number", WHOLE
-        line = error.__traceback__.tb_next.tb_lineno
-        self.refuse(what, "", repair, Access(self.block, self.thread, "was there", (line,)))
 
     def refuse(self, what: str, why: str, repair: str, *acts: Access) -> NoReturn:
         """KernelError about what threads do."""

@@ -62,7 +62,7 @@ class Word:
     """One of CUDA's words, which has a meaning within a kernel only."""
 
     def __init__(self, name: str, example: str = "") -> None:
-        self.name, self.example = name, example or f"cuda.{name}.x"
+        self.name, self.example = name, example or f"i = cuda.{name}.x, or .y"
 
     def __call__(self, *args: Any) -> Any:
         if state.words is None:
@@ -299,19 +299,26 @@ class Source(ast.NodeTransformer):
         # CuPy has float64 for a quotient of two integers, and for two constants
         return ast.Call(_expression("numpy.float32"), [node], []) if is_float else node
 
+    def visit_BoolOp(self, node: Any) -> Any:  # CuPy has 3 for `2 and 3`
+        return _expression(f"numpy.bool_({ast.unparse(self.generic_visit(node))})")
+
     def visit_IfExp(self, node: Any) -> Any:
         kinds = [self.kind(node.body), self.kind(node.orelse)]
         if {*kinds} in _DIFFERENT:
             self.refuse(f"`a if c else b` of {' and '.join(kinds)}", "0.0, not 0, or int(...)")
+        names = [each for each in ast.walk(node.test) if isinstance(each, ast.Name)]
+        if all(type(self.value(name)) in _NUMBERS for name in names) and not self.gap:
+            self.refuse("in `a if c else b` the condition is a constant", "a, or b; or if c:")
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: Any) -> Any:
         name = ast.unparse(node.value)
         self._check_whole(_parts(node.slice))
-        parts = [ast.unparse(self.visit(each)) for each in _parts(node.slice)]
         if name not in (*self.parameters, *self.shared):
             repair = "x[i], of a parameter x; sizes are parameters too: n, not x.shape[0]"
+            repair = ast.unparse(node).replace("][", ", ") if name[-1] == "]" else repair
             self.refuse(f"{name} is no argument and no shared array", repair)
+        parts = [ast.unparse(self.visit(each)) for each in _parts(node.slice)]
         if (n := self.n_dims.setdefault(name, len(parts))) != len(parts):
             self.refuse(f"{name} has {n} dimensions elsewhere, and {len(parts)} here", "x[i, j]")
         if isinstance(node.ctx, ast.Store):
@@ -326,7 +333,8 @@ class Source(ast.NodeTransformer):
         if type(value) in _NUMBERS and isinstance(node.ctx, ast.Load):
             return self.visit(ast.Constant(value))
         if text not in self.own:
-            repair = _CALLS.get(value, f"def {self.name}(..., {text.replace('.', '_')}):")
+            word = value or self.value(getattr(node, "value", None))  # of cuda.threadIdx.z
+            repair = _CALLS.get(word, f"def {self.name}(..., {text.replace('.', '_')}):")
             self.refuse(f"{text} is no number and no argument", repair)
         self.plain.setdefault(text, self.line)
         return _expression(name_for_cupy(text))
@@ -394,8 +402,9 @@ def _on_gpu(name: str, *arguments: Any) -> Any:
 
 
 _ON_GPU: dict[str, Any] = {"gpu number": _number, "gpu bool": np.bool_, "gpu float": np.float32}
-_ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int, "gpu abs": abs}
-_ON_GPU |= {"gpu base": np.asarray}  # of integers there is no power of -1
+_ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int}
+# an integer has no power of -1, and abs of a truth value is one
+_ON_GPU |= {"gpu base": np.asarray, "gpu abs": lambda x: abs(_number(x))}
 _ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
 
 

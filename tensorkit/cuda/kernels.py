@@ -173,7 +173,8 @@ def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
         return _NUMBERS[type(value)](value) if type(value) in _NUMBERS else 0
     if not isinstance(value, TensorBase):
         _refuse(TypeError, source.name, f"{name} must be Tensor, not {kind}", "tk.rand(n).cuda()")
-    check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')")
+    line = _line(sys._getframe(1), source.name)
+    check_same_device(value.device, backend.device, repair=f"{parameter}.to('cuda')    # {line}")
     known = DTYPES[:2] if parameter in source.added else DTYPES
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"

@@ -57,13 +57,12 @@ def dispatch(operation: Any, *args: Any, **options: Any) -> Picture:
     routes = routes_of(operation, args, options)
     title, *_ = said = sentences(routes)
     width, drawn, edges = 44 if len(routes) == 1 else 26, list[boxes.Box](), list[tuple[int, int]]()
-    for route in routes[:MOST_CALLS]:
-        edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
-        for name, is_passed, reason in route.layers:
+    for each in routes[:MOST_CALLS]:
+        edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(each.layers))]
+        for name, is_passed, reason in each.layers:
             lines = [*["skipped"] * (not is_passed), *drawing.wrap_text(reason, width)]
             drawn.append(boxes.Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
-        kernel = drawing.wrap_text(route.kernel, 40)
-        drawn.append(boxes.Box(route.operation, kernel, drawing.RESULT))
+        drawn.append(boxes.Box(each.operation, drawing.wrap_text(each.kernel, 40), drawing.RESULT))
     canvas = drawing.Canvas(title)
     boxes.draw(canvas, drawn, edges, MEANINGS)
     return Picture(title, canvas, "\n".join(said))
@@ -88,7 +87,7 @@ def routes_of(operation: Any, args: Any, options: Any) -> list[Route]:
     found = [_route(each, [x for x in traces if x.kernel]) for each in traces if each.outer is None]
     if not found:
         first = f"{getattr(operation, '__name__', operation)} calls no operation with kernels"
-        raise NotSupportedError(first, "Copies, joins, indexing and tk.where have none to draw.")
+        raise NotSupportedError(first, "Copies, joins, new tensors, indexing, tk.where have none.")
     return found
 
 

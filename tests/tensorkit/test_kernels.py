@@ -102,6 +102,7 @@ AS_COMPILED = {
     "y = x[0] > 0 and 3; out[0] = y": 1,
     "y = cuda.blockDim.x > 0; out[0] = y + y": 1,
     "out[0] = (cuda.blockDim.x > 0) + (cuda.blockDim.x > 0)": 1,
+    "out[0] = (cuda.blockDim.x > 0) + abs(cuda.blockDim.x > 0)": 1,
     "y = 16777216.0; y += whole[0] * 1.0; y += whole[0] * 1.0; out[0] = y - 16777216.0": 0,
 }
 
@@ -172,7 +173,8 @@ REFUSED = {
     "cuda.seen = 1.0": "cuda.seen is no number and no argument",
     "s = t = cuda.shared(8, tk.float32)": "one name is assigned at a time",
     "i = cuda.threadIdx": "is no number and no argument",
-    "i = cuda.threadIdx.z": "is no number and no argument",
+    "i = cuda.threadIdx.z": r"is no number and no argument(?s:.)*Try: i = cuda.threadIdx.x, or .y",
+    "y = x[n][n + 1]": r"x\[n\] is no argument(?s:.)*Try: x\[n, n \+ 1\]",
     "s = cuda.shared(n, tk.float32)": "constant sizes",
     "if n: s = cuda.shared(8, tk.float32)": "no if or loop",
     "s = cuda.shared((200, 100), tk.float32)": "at most 49,152 bytes",
@@ -199,6 +201,7 @@ REFUSED = {
     "for j in range(n / 2): out[0] = 1.0": "an index is an integer, and this one is a float",
     "y = 1 if n < 2 else 2.0": "of an integer and a float",
     "y = x[0] if n < 2 else 0": "of an element of an array and an integer",
+    "y = 1 if SIZE > 4 else 2": "the condition is a constant",
     "y = -(n < 2)": "`-` is for numbers, and this is a truth value",
     "y = (n < 2) - (n > 5)": "`-` is for numbers",
     "y = n << 2.0": "are for integers",
@@ -288,7 +291,7 @@ LAUNCHES = {
     "of the host": (
         lambda x, out: K[1, 1](x.cpu(), out, 1),
         RuntimeError,
-        r"same device.*(?s:.)*x\.to\('cuda'\)",
+        r"same device.*(?s:.)*x\.to\('cuda'\)    # line \d+: .*K\[1, 1\]",
     ),
     "no tensor": (lambda x, out: K[1, 1](1.0, out, 1), TypeError, "x must be Tensor, not float"),
     "no number": (lambda x, out: K[1, 1](x, out, x), TypeError, r"n is a number here(?s:.)*n\[i\]"),
@@ -373,6 +376,11 @@ WRONG = {
          "    out[t] = s[7 - t]"],
         (1, 8), "two threads touch s",
     ),
+    "a tree": (
+        [*SHARED, "s[t] = x[t]", "cuda.syncthreads()", "for half in range(4, 0, -2):",
+         "    if t < half:", "        s[t] += s[t + half]"],
+        (1, 8), r"touch s(?s:.)*Try: cuda.syncthreads\(\) after each round",
+    ),
     "in an if": (
         [GRID, "if i < n - 3:", "    cuda.syncthreads()", "out[i] = x[i]"],
         (1, 8),
@@ -392,7 +400,8 @@ WRONG = {
         [*SHARED, "if cuda.blockIdx.x == 0:", "    s[t] = 1.0", "out[cuda.grid(1)] = s[t]"],
         (2, 4), "before any thread has written it",
     ),
-    "a float for an index": ([GRID, "out[x[i]] = 1.0"], (1, 1), "whole number"),
+    "a float for an index": ([GRID, "out[x[i]] = 1.0"], (1, 1), "be interpreted as an integer"),
+    "a position written": (["cuda.threadIdx.x = 1"], (1, 1), "line 3: cuda.threadIdx.x = 1"),
 }  # fmt: skip
 
 
@@ -547,6 +556,7 @@ OTHERWISE_FOR_CUPY = {
     "'Nothing'": "pass",
     "y = math.exp(n)": "cupy.exp(numpy.float32(n_))",  # which else is a float16
     "y = n / 2": "numpy.float32(n_ / numpy.int64(2))",  # which else is a float64
+    "y = 2 and 3": "numpy.bool_(numpy.int64(2) and numpy.int64(3))",  # which else is 3
 }
 
 

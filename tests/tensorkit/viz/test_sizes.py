@@ -42,6 +42,19 @@ def _trained(n):
     return parameters
 
 
+@tk.cuda.kernel
+def _doubled(x, n):
+    i = tk.cuda.grid(1)
+    for _round in range(n):
+        x[i] *= 2.0
+        tk.cuda.syncthreads()
+
+
+def _launch(n):
+    with tk.cuda.simulate():
+        return _doubled[1, min(32 * n, 160)](tk.ones(1280).cuda(), n)
+
+
 PICTURES = {
     "memory": lambda n: viz.memory(a=_values(n), b=_values(n)[::2]),
     "memory of a matrix": lambda n: viz.memory(a=_values(n).reshape(1, n).T, b=tk.ones(1, n)),
@@ -57,8 +70,21 @@ PICTURES = {
     "gradients": lambda n: viz.gradients(_trained(n)),
     "landscape": lambda n: viz.landscape(lambda x, y: x * x + y, [(i, 1e3 * i) for i in range(n)]),
     "benchmark": lambda n: viz.benchmark({"cpu": {2**i: 1e-7 * 3.0**i for i in range(n)}}),
+    "kernel": lambda n: viz.kernel(_launch(n)),
     "explain": lambda n: explain.broadcast(_values(n), _values(n + 1)),
 }
+
+
+def test_a_kernel_is_drawn_in_all_phases_and_threads_or_says_what_is_left_out():
+    said = str(viz.kernel(_launch(5)))
+    assert "phase 5 of 5" in said
+    assert "of 5 phases" not in said
+    assert "x[159]: thread 159" not in said
+    assert "reads x, 4 of 5 warps: coalesced, 1 transaction for 32 threads of warp 3" in said
+    assert "x[127]: thread 127" in said
+    picture = viz.kernel(_launch(40))
+    assert picture.title.endswith("16 of 40 phases")
+    assert "phase 17" not in str(picture)
 
 
 def _overlaps(picture):
