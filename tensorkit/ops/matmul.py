@@ -62,10 +62,17 @@ def refuse_sizes(left: Ints, right: Ints, of_layer: bool = False) -> NoReturn:
         repair = f"tk.nn.Linear({m}, {p})    # in, out"
     elif m == p != m2:
         repair = "x @ y.mT" if len(right) == 3 else "x @ y.t()"
-    shapes = " and ".join("x".join(map(str, shape)) for shape in (left, right))
-    raise ShapeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({shapes})", numbers, repair=repair
-    )
+    first, second = ("x".join(map(str, shape)) for shape in (left, right))
+    words = f"mat1 and mat2 shapes cannot be multiplied ({first} and {second})"
+    if len(left) == 1:
+        words = f"inconsistent tensor size, expected tensor [{first}] and src [{second}] to have "
+        words += f"the same number of elements, but got {first} and {second} elements respectively"
+    elif len(right) == 1:
+        words = f"size mismatch, got input ({left[0]}), mat ({first}), vec ({second})"
+    elif len(left) == 3:
+        words = "Expected size for first two dimensions of batch2 tensor to be: "
+        words += f"{[left[0], m]} but got: {list(right[:2])}."
+    raise ShapeError(words, numbers, repair=repair)
 
 
 _product_of = partial(op, dtypes="numeric", check=_check_sizes)
