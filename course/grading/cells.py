@@ -41,7 +41,7 @@ class CellRunner:
         """Sentences about cells that were stopped, ended their process or did not run."""
         self.cpu = 0.0
         """Seconds of CPU that the cells took, as far as their processes said so."""
-        self._answers = answers
+        self._known = answers | LIBRARY
         self._quota = clean.Quota()
         self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
         self._deadline = deadline
@@ -255,7 +255,7 @@ class CellRunner:
         source = cell["source"]
         if text is not None and len(text) <= 2 * len(source) + 10_000:  # magics make a cell longer
             source = text
-        names = (self._answers | LIBRARY) & set(bound)
+        names = self._known & set(bound)
         run = history.Run(None, source, cell["id"], error, message[:300], frozenset(names))
         self.runs.append(run)
         cell["execution_count"] = len(self.runs)

@@ -31,7 +31,7 @@ from course.shared.errors import CourseError
 from course.shared.words import listed
 
 _SUBMISSIONS, _NOTEBOOKS = SubmittedAssignment.__table__, SubmittedNotebook.__table__
-_GRADES, _COMMENTS = Grade.__table__, Comment.__table__
+_GRADES, _COMMENTS, _STUDENTS = Grade.__table__, Comment.__table__, Student.__table__
 
 
 class ChapterEntries:
@@ -204,14 +204,15 @@ class ChapterEntries:
 
     def _submission(self, learner: str, timestamp: str | None) -> str:
         """The id of the entry of a submission's notebook, made with all above it where needed."""
-        database = self._book.db
+        database, moment = self._book.db, _moment(timestamp)
         wanted = {"assignment_id": self._id, "student_id": learner}
         id = database.execute(select(_SUBMISSIONS.c.id).filter_by(**wanted)).scalar()
         if id is None:
-            if database.get(Student, learner) is None:
-                self._add(Student.__table__, id=learner)
-            id = self._add(_SUBMISSIONS, **wanted)
-        if moment := _moment(timestamp):
+            known = select(_STUDENTS.c.id).where(_STUDENTS.c.id == learner)
+            if database.execute(known).scalar() is None:
+                self._add(_STUDENTS, id=learner)
+            id = self._add(_SUBMISSIONS, **wanted, timestamp=moment)
+        elif moment:
             submission = _SUBMISSIONS.c.id == id
             database.execute(update(_SUBMISSIONS).where(submission).values(timestamp=moment))
         of = _NOTEBOOKS.c.assignment_id == id

@@ -49,9 +49,11 @@ def trials(
 
     right: what the reference does, where that is known already.
     """
-    # three draws: the answer and the reference may both change their arguments
-    right = right or right_outcomes(exercise, seed)
+    # draws of their own: the answer may change its arguments, and some references do
     given, untouched = _drawn(exercise, seed), _drawn(exercise, seed)
+    if right is None and exercise.changes_arguments:
+        right = right_outcomes(exercise, seed)
+    right = right or [_right(exercise, case) for case in untouched]
     for one, same, outcome in zip(given, untouched, right, strict=True):
         yield Trial(same, run(exercise, value, one, same, budget), outcome)
 
@@ -77,11 +79,12 @@ def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     """Whether a case whose numbers are drawn has those of a case of the notebook."""
     fixed = fixed_cases(exercise)
     counting = [case for case in _cases(exercise, seed) if case.weight]
-    drawn = [case.args for case in counting if case.label not in fixed]
+    shown = _in_the_notebook(exercise)
     return any(
-        key == _key(one) and compare.difference(one, own) is None
-        for key, own in _in_the_notebook(exercise)
-        for one in drawn
+        compare.difference(case.args, own) is None
+        for case in counting
+        if case.label not in fixed
+        for own in shown.get(_key(case.args), ())
     )
 
 
@@ -111,19 +114,22 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
 
 
 @lru_cache(maxsize=256)  # in a class each learner may have other numbers
-def _in_the_notebook(exercise: Exercise) -> list[tuple[list[object], tuple[Any, ...]]]:
-    """The arguments that the notebook shows, each with its key."""
-    return [(_key(case.args), case.args) for case in _cases(exercise, SEED)]
+def _in_the_notebook(exercise: Exercise) -> dict[tuple[object, ...], list[tuple[Any, ...]]]:
+    """The arguments that the notebook shows, by their keys."""
+    found: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
+    for case in _cases(exercise, SEED):
+        found.setdefault(_key(case.args), []).append(case.args)
+    return found
 
 
-def _key(args: tuple[Any, ...]) -> list[object]:
+def _key(args: tuple[Any, ...]) -> tuple[object, ...]:
     """What is compared first, because it is quick: numbers, texts, shapes, types."""
-    return [
+    return tuple(
         argument
         if isinstance(argument, int | float | str)
         else getattr(argument, "shape", type(argument))
         for argument in args
-    ]
+    )
 
 
 def _right(exercise: Exercise, case: Case) -> Outcome:
@@ -148,15 +154,17 @@ def recognised(
     code = "" if tree is None else ast.unparse(tree)  # without comments
     first = next(n for n, trial in enumerate(tried) if trial.case.weight and not trial.is_passed)
     found: list[tuple[int, Mistake]] = []
+    untried: list[Case] = []
     for mistake in exercise.mistakes():
         if code and not re.search(mistake.code, code):
             continue
-        given, budget = _drawn(exercise, seed), Budget(seconds)
-
+        given, budget = untried or _drawn(exercise, seed), Budget(seconds)
         run = partial(_beside, exercise, mistake.answer, budget)
         # most are told apart by the first failure alone
         wrong = run(tried[first], given[first])
-        if wrong.is_passed or not tried[first].outcome.agrees_with(wrong.outcome):
+        agrees = not wrong.is_passed and tried[first].outcome.agrees_with(wrong.outcome)
+        untried = [] if agrees or _may_have_changed(exercise, wrong.outcome) else given
+        if not agrees:
             continue
         others = [wrong if n == first else run(tried[n], given[n]) for n in range(len(tried))]
         pairs = list(zip(tried, others, strict=True))
@@ -178,6 +186,11 @@ def recognised(
 def _beside(exercise: Exercise, answer: Any, budget: Budget, own: Trial, given: Case) -> Trial:
     """The trial of another answer in the case of this one. given: that case, drawn again."""
     return replace(own, outcome=run_case(exercise, answer, given, own.case, budget))
+
+
+def _may_have_changed(exercise: Exercise, outcome: Outcome) -> bool:
+    """Whether the arguments of a case may differ now from those that were drawn."""
+    return exercise.changes_arguments or outcome.ended != "returned" or bool(outcome.changed)
 
 
 def _is_rounded_otherwise(own: Trial, wrong: Trial) -> bool:

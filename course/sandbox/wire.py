@@ -85,7 +85,7 @@ class Wire:
         try:
             if text.count(b"{") + text.count(b"[") > MOST_PARTS:
                 raise WireError("A message holds more lists and objects than any does.")
-            message = json.loads(text)
+            message = json.loads(text.decode())
             if b"\\ud" in text.lower():  # perhaps half of a surrogate pair, which no file can hold
                 whole = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
                 message = json.loads(whole)
