@@ -19,7 +19,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.limited import limited
 from course.notebook.plain import str_of
-from course.notebook.state import restored
+from course.notebook.state import Names, restored
 from course.shared.errors import TimeLimit
 
 PRINTED_LIMIT, MOST_WARNINGS = 2000, 20
@@ -41,10 +41,15 @@ class Observed:
     """Whether its time was up."""
 
 
-def run_quietly(run: Callable[[], object], seconds: float, without: tuple[str, ...]) -> Observed:
+def run_quietly(
+    run: Callable[[], object],
+    seconds: float,
+    without: tuple[str, ...],
+    names: Names | None = None,
+) -> Observed:
     """Run a function that calls an answer: silent, in time, what the process shares kept as it was.
 
-    without: the functions that refuse to work meanwhile.
+    without: the functions that refuse to work meanwhile. names: as `restored` takes them.
     """
     observed, printed = Observed(), Bounded(PRINTED_LIMIT)
 
@@ -54,7 +59,7 @@ def run_quietly(run: Callable[[], object], seconds: float, without: tuple[str, .
             f"{each.category.__name__}: {str_of(each.message)}" for each in caught[:MOST_WARNINGS]
         ]
 
-    with restored() as observed.left_changed, warnings.catch_warnings(record=True) as caught:
+    with restored(names) as observed.left_changed, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             # what an answer registers ends with it

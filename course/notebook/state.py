@@ -113,13 +113,16 @@ OWNERS: dict[str, Any] = {
     "tk.autograd": tk.autograd,
 }
 """The modules and classes whose functions an answer might replace."""
+Names = dict[str, dict[str, Any]]
+"""The names of some of these owners, with their values."""
 
 
 @contextlib.contextmanager
-def restored() -> Iterator[list[str]]:
+def restored(names: Names | None = None) -> Iterator[list[str]]:
     """Put back at the end what the body changes, and fill the list with words for it.
 
-    Random numbers are left alone: see `random_state`.
+    names: the `names_now` of an earlier call after which no learner's code has run. Random numbers
+    are left alone: see `random_state`.
 
     >>> with restored() as changed:
     ...     tk.set_default_dtype(tk.float64)
@@ -128,7 +131,7 @@ def restored() -> Iterator[list[str]]:
     """
     changed: list[str] = []
     before = {words: read() for words, (read, _) in SETTINGS.items()}
-    names = {path: _names_of(path) for path in OWNERS}
+    names = names or names_now()
     try:
         yield changed
     finally:
@@ -139,8 +142,13 @@ def restored() -> Iterator[list[str]]:
                 changed.append(words)
 
 
-_NAMES: dict[str, dict[str, Any]] = {}
+_NAMES: Names = {}
 """What the owners held when their names were last copied: to compare is quicker than to copy."""
+
+
+def names_now() -> Names:
+    """The names of all owners."""
+    return {path: _names_of(path) for path in OWNERS}
 
 
 def _names_of(path: str) -> dict[str, Any]:
@@ -151,7 +159,7 @@ def _names_of(path: str) -> dict[str, Any]:
     return _NAMES[path]
 
 
-def _put_names_back(names: dict[str, dict[str, Any]]) -> list[str]:
+def _put_names_back(names: Names) -> list[str]:
     """Put functions back that were replaced, and give their names.
 
     A new name in a module disturbs nobody and stays; in a class it hides what the class inherits.

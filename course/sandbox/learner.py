@@ -30,7 +30,7 @@ import tensorkit as tk
 from course.engine import assembly
 from course.notebook.plain import str_of
 from course.notebook.quiet import NotAllowed, run_quietly
-from course.notebook.state import random_state, set_random_state
+from course.notebook.state import Names, names_now, random_state, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
 from course.sandbox.values import Decoder, Encoder, address, update_copy
 from course.sandbox.wire import Closed, Message, Wire
@@ -54,6 +54,8 @@ class Learner:
         self.result: Any = None
         self.random_state_before: list[Any] | None = None
         """The states of random generators when checks began; the next cell starts from them."""
+        self.names: Names | None = None
+        """The names of the library when checks began."""
 
     def serve(self) -> None:
         """Answer requests until the checker closes the connection."""
@@ -77,6 +79,7 @@ class Learner:
         return {}, []
 
     def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Reply:
+        self.names = None
         if self.random_state_before is not None:
             set_random_state(self.random_state_before)
             self.random_state_before = None
@@ -100,6 +103,7 @@ class Learner:
 
     def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.random_state_before = self.random_state_before or random_state()
+        self.names = self.names or names_now()
         simulates = message["cuda"] and not tk.cuda.is_available()
         with tk.cuda.simulate() if simulates else contextlib.nullcontext():
             return self._called(message, blocks)
@@ -134,7 +138,7 @@ class Learner:
                 reply["error"] = _described(error)
                 reply["state"] = [*map(partial(_state, encoder), objects, places)]
 
-        noted = run_quietly(run, message["seconds"], tuple(message["without"]))
+        noted = run_quietly(run, message["seconds"], tuple(message["without"]), self.names)
         if noted.is_late:
             reply = {"ended": "timed out"}
         reply["warned"] = [without_addresses(text[:500]) for text in noted.warned]
