@@ -234,7 +234,8 @@ def test_a_library_that_was_changed_earns_nothing(monkeypatch):
 
 def test_a_library_that_was_changed_before_the_first_check_gives_a_sentence():
     text = words("tk.zeros = 5\n", "check('checkerboard')")
-    assert "could not be checked (" in text and "'int' object is not callable" in text
+    assert "could not be checked (" in text
+    assert "'int' object is not callable" in text
     assert "Traceback" not in text
 
 
