@@ -126,11 +126,6 @@ class StridesOf(Exercise):
             "all of them in a loop.",
             r"shape\[1\]",
         ),
-        "only the next size, also of 0": (
-            lambda shape: (*shape[1:], 1) if shape else (),
-            "You took the one size to the right. With three dimensions, a step jumps over all "
-            "entries of all dimensions to the right: take their product, and count 0 as 1.",
-        ),
         "the first is left out": (
             lambda shape: (1, *strides_of(shape)[1:]) if shape else (),
             "All strides but the first are right. A `range` leaves out its end: to come down to 0 "
