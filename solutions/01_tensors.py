@@ -596,9 +596,9 @@ viz.memory(shared=shared, separate=separate)
 # %% [markdown]
 # ## In tensorkit
 #
-# This is the function with which tensorkit computes the strides of a new
-# tensor. It goes through the dimensions from the last to the first. One step along a dimension
-# passes over everything that the dimension to its right holds.
+# This is the function with which tensorkit computes the strides of `x.contiguous()`, whose rows lie
+# one after the other. It goes through the dimensions from the last to the first. One step along a
+# dimension passes over everything that the dimension to its right holds.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain, layout

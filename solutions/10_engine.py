@@ -541,13 +541,13 @@ viz.graph(x * w + x)
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
-from tensorkit.autograd.engine import _Run
+from tensorkit.autograd.engine import _Run, backward_order
 
-explain.source(tk.mul, _Run._sum, _Run._unbroadcast_and_cast)
+explain.source(tk.mul, backward_order, _Run._sum, _Run._unbroadcast_and_cast)
 
 # %% [markdown]
 # **A question.** The second gradient is not added into the first: in `_sum`, `have + value` makes a
-# new array. Later gradients are added into that array, by `have += value` in the engine's loop. Why
+# new array. Later gradients are added into that array, by `have += value` in the engine's loop, which is not shown. Why
 # the difference?
 #
 # <details><summary>The answer</summary>

@@ -510,19 +510,21 @@ print(tk.autograd.gradcheck(cube, x, raise_exception=False))
 # %% [markdown]
 # ## In tensorkit
 #
-# The layers of promotion and device. `find_kernel` is the function whose place yours took:
+# The layers of promotion and device, as they run once the common dtype is found. `find_kernel` is
+# the function whose place yours took. Then the operands get the dtype, and the kernel runs.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import dispatch_layers, explain
 
 explain.source(
-    dispatch_layers.promote_operands,
     dispatch_layers.find_kernel,
+    dispatch_layers.promote_operands,
     dispatch_layers.run_kernel,
 )
 
 # %% [markdown]
-# **A question.** The kernel is looked up after promotion. Would it be right to look it up before?
+# **A question.** The kernel is looked up after the common dtype is found. Would it be right to look
+# it up before?
 #
 # <details><summary>The answer</summary>
 #
