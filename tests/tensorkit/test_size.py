@@ -10,7 +10,7 @@ ROOMS = {
     "cuda": 1301,
     "explain": 278,
     "nn": 619,
-    "ops": 2613,
+    "ops": 2620,
     "optim": 171,
     "tensorkit": 3155,
     "utils": 107,
