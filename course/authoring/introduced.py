@@ -71,8 +71,7 @@ def too_early(chapters: list[list[TextCell]]) -> list[str]:
         if cell.kind == "markdown":
             continue
         code, where = cell.source, f"line {cell.line}"
-        if "exercise" in cell.marks:
-            exercise = exercises[cell.marks["exercise"]]
+        if (exercise := exercises.get(cell.marks.get("exercise", ""))) is not None:
             code, where = exercise.solution_source, f"the exercise {exercise.id!r}"
             known |= _introduced(exercise.statement)
         elif cell.marks.get("role") == "show":

@@ -507,8 +507,11 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
 def _unused_value(answer: AnswerTree) -> Iterator[Slip]:
     """A name that a line gives a value, and that nobody reads."""
     read = names_read(answer.tree)
+    attributes = [node for each in answer.nodes(ast.ClassDef) for node in each.body]
     for node in answer.nodes(ast.Assign) if answer.outcome.ended == "returned" else ():
         name = ast.unparse(node.targets[0])
+        if node in attributes:
+            continue
         if name.isidentifier() and not name.startswith("_") and name not in read:
             yield Slip(
                 "a name is not used",
