@@ -7,8 +7,9 @@ import tensorkit as tk
 
 def softplus_with_a_mask(x):
     result = x.clone()
-    small = x < 40
+    small = x < 0
     result[small] = tk.log(1 + tk.exp(x[small]))
+    result[~small] += tk.log(1 + tk.exp(-x[~small]))
     return result
 
 
