@@ -26,7 +26,7 @@ from tensorkit.random import initial_seed
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
 MOST_THREADS, MOST_ALONG_Y = 1024, 65_535
-_NUMBERS = {int: lambda value: np.int64(number(value)), float: np.float32, bool: np.bool_}
+_NUMBERS: Any = {int: lambda value: np.int64(number(value)), float: np.float32, bool: np.bool_}
 
 
 class Launch(NamedTuple):
