@@ -192,7 +192,7 @@ with tk.cuda.simulate():
 viz.timeline(naive, right)
 
 # %% [markdown]
-# `viz.kernel` draws a launch of a kernel of your own: what the first warp of block 0 touches, with
+# `viz.kernel` draws a launch of a kernel of your own: what the first warps of block 0 touch, with
 # a column for each phase between barriers. A dashed line means that the memory sends more than is
 # needed.
 

@@ -583,7 +583,7 @@ if my_relu(tk.ones(1, device="cuda")) is not None:  # once it is written
 # | to wait for the block | `cuda.syncthreads()` | all threads, never in an `if` |
 # | no bank conflict | rows of 33 in place of 32 | 32 banks of 4 bytes |
 # | counts | `with cuda.profile() as profile:` | on the simulated device |
-# | to see it | `viz.kernel(launch)` | block 0, its first warp |
+# | to see it | `viz.kernel(launch)` | block 0, up to four of its warps |
 #
 # What can stand in a kernel: numbers, `if`, `while`, `for` over a `range`, elements of tensors,
 # and `max`, `min`, `abs`, `int`, `float`, `math.exp` and its relatives. What else Python has is

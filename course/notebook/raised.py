@@ -610,11 +610,11 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     ("cannot be launched", "no blocks", _no_blocks),
     ("a gap is left", "a gap", _gap),
     (
-        "leaves most threads idle",
+        "leaves threads idle",
         "idle threads",
         (
-            "A few threads do the work of all, and the others wait. Let each thread take elements "
-            "of its own."
+            "Some threads do the work of others, which wait or have nothing to do. Let each thread "
+            "take elements of its own."
         ),
     ),
     (

@@ -145,7 +145,7 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
             except (ArithmeticError, AttributeError, NameError, TypeError, ValueError) as error:
                 line = error.__traceback__.tb_next.tb_lineno  # type: ignore[union-attr]
                 here = Access(block, n, "was there", (line,))
-                log.refuse(f"stopped: {error}", "", "int(...), or other numbers", here)
+                log.refuse(f"stopped: {error}", "", "int(...), or other numbers, set above", here)
             at = line, line and rounds[n]
             reached[at] = min(n, reached.get(at, n))
         log.check_barrier(reached)
@@ -245,6 +245,8 @@ class Log:
             repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
             if who == "thread" and low != high and one.memory is other.memory:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
+                if any("syncthreads()" in self.source.at(at) for at in range(low + 1, high)):
+                    repair = f"cuda.syncthreads() after line {high}, before the loop goes round"
             elif other.kind == LOAD and one.address < 0:  # such as the rounds of a tree
                 repair = "cuda.syncthreads() after each round, or between reading and writing"
             elif other.kind == LOAD:

@@ -80,7 +80,7 @@ shared = Word("shared", _SHARED)
 atomic_add = Word("atomic_add", "cuda.atomic_add(out, 0, value)")
 WORDS = (*POSITIONS, grid, syncthreads, atomic_add, shared)
 _CALLS: dict[Any, str] = {print: "print(out) after the launch", len: "def kernel(x, out, n):"}
-_CALLS |= {word: word.example for word in WORDS}
+_CALLS |= {each: word.example for word in WORDS for each in (word, word.name)}
 # of calls, of numbers by their class, and of positions such as cuda.threadIdx.x
 _KIND_OF: dict[Any, str] = dict.fromkeys((int, grid, *POSITIONS), _INTEGER)
 _KIND_OF |= dict.fromkeys((float, *_MATH), _FLOAT)
@@ -110,7 +110,7 @@ class Source(ast.NodeTransformer):
             ast.increment_lineno(tree, self.line - 1)
             self.parameters = [arg.arg for arg in tree.args.args]
         except (OSError, TypeError, SyntaxError, ValueError, AttributeError):
-            repair = "@cuda.kernel above a def in a cell or a file"
+            repair = "@cuda.kernel without brackets, above a def in a cell or a file"
             raise KernelError(f"The text of {self.name} is not found", repair=repair) from None
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         # empty as long as nothing is assigned, such as the kernel's own within a function
@@ -332,10 +332,10 @@ class Source(ast.NodeTransformer):
         text, value = ast.unparse(node), self.value(node)
         if type(value) in _NUMBERS and isinstance(node.ctx, ast.Load):
             return self.visit(ast.Constant(value))
-        if text not in self.own:
+        if text not in {*self.kinds, *self.shared}:  # of its own: those that a line above assigns
             word = value or self.value(getattr(node, "value", None))  # of cuda.threadIdx.z
-            repair = _CALLS.get(word, f"def {self.name}(..., {text.replace('.', '_')}):")
-            self.refuse(f"{text} is no number and no argument", repair)
+            repair = _CALLS.get(word or text.split(".")[0], "a value above it, or a parameter")
+            self.refuse(f"{text} is no number and no argument here", repair)
         self.plain.setdefault(text, self.line)
         return _expression(name_for_cupy(text))
 
@@ -353,12 +353,12 @@ class Source(ast.NodeTransformer):
             return ast.Call(_expression("jit.atomic_add"), args, [])
         if function is grid and ast.unparse(node).endswith("(1)"):
             return _expression("numpy.int64(jit.grid(1))")
+        given = [ast.unparse(self.visit(each)) for each in args if function in _FUNCTIONS]
         n = len(args) if function not in (max, min) else min(len(args) - 1, 1)
         if function not in _FUNCTIONS or node.keywords or n != 1:
-            repair = "while i < n:" if name == self.name else _CALLS.get(function, _KNOWN)
+            repair = "while i < n:" if name == self.name else _CALLS.get(function or name, _KNOWN)
             self.refuse(f"{ast.unparse(node)} is nothing that both devices understand", repair)
-        given = ", ".join(ast.unparse(self.visit(each)) for each in args)
-        return _expression(_FUNCTIONS[function] % given)
+        return _expression(_FUNCTIONS[function] % ", ".join(given))
 
 
 def _spell_out(node: Any) -> None:
@@ -377,7 +377,7 @@ def as_single(value: Any) -> Any:
     return np.float32(value) if isinstance(value, float) else value
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """The value of an expression: a comparison is a truth value, and integers have 64 bits.
 
     NumPy gives float64 for a float32 and an integer of an array; the compiled text float32.
@@ -401,10 +401,10 @@ def _on_gpu(name: str, *arguments: Any) -> Any:
     return ast.Call(found, [*arguments], []) if arguments else found
 
 
-_ON_GPU: dict[str, Any] = {"gpu number": _number, "gpu bool": np.bool_, "gpu float": np.float32}
+_ON_GPU: dict[str, Any] = {"gpu number": number, "gpu bool": np.bool_, "gpu float": np.float32}
 _ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int}
 # an integer has no power of -1, and abs of a truth value is one
-_ON_GPU |= {"gpu base": np.asarray, "gpu abs": lambda x: abs(_number(x))}
+_ON_GPU |= {"gpu base": np.asarray, "gpu abs": lambda x: abs(number(x))}
 _ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
 
 

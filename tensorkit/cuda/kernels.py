@@ -18,7 +18,7 @@ from tensorkit import call_stack
 from tensorkit.autograd.versions import bump_version, check_write
 from tensorkit.base import TensorBase
 from tensorkit.cuda.kernel_run import PIECE, Counts, Log, Pair, run
-from tensorkit.cuda.kernel_source import DTYPES, WORDS, Source, name_for_cupy
+from tensorkit.cuda.kernel_source import DTYPES, WORDS, Source, name_for_cupy, number
 from tensorkit.devices import as_device, check_same_device
 from tensorkit.errors import AcceleratorError, DTypeError, message
 from tensorkit.errstate import without_warnings
@@ -26,7 +26,7 @@ from tensorkit.random import initial_seed
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
 MOST_THREADS, MOST_ALONG_Y = 1024, 65_535
-_NUMBERS = {int: np.int64, float: np.float32, bool: np.bool_}
+_NUMBERS: Any = {int: lambda value: np.int64(number(value)), float: np.float32, bool: np.bool_}
 
 
 class Launch(NamedTuple):
@@ -84,9 +84,9 @@ class Kernel:
 
     __name__: str
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any = None) -> None:
         update_wrapper(self, function)
-        self.source = Source(function)
+        self.source = without_warnings(Source, function)
 
     def __getitem__(self, sizes: Any) -> Any:
         sizes = sizes if type(sizes) is tuple else (sizes,)
@@ -166,11 +166,11 @@ def _line(frame: Any, name: str) -> str:
 def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
     """What cupyx.jit is given for a parameter; raises unless this can be the parameter's value."""
     name, kind = f"{source.name}(): {parameter}", type(value).__name__
-    if parameter not in source.arrays:
-        if type(value) not in _NUMBERS and parameter in source.plain:
-            repair = f"{parameter}.item(), or {parameter}[i] for an element inside of the kernel"
-            _refuse(TypeError, source.name, f"{name} is a number here, not {kind}", repair)
-        return _NUMBERS[type(value)](value) if type(value) in _NUMBERS else 0
+    if parameter not in source.arrays and type(value) in _NUMBERS:
+        return without_warnings(_NUMBERS[type(value)], value)
+    if parameter in source.plain:
+        repair = f"{parameter}.item(), or {parameter}[i] for an element inside of the kernel"
+        _refuse(TypeError, source.name, f"{name} is a number here, not {kind}", repair)
     if not isinstance(value, TensorBase):
         _refuse(TypeError, source.name, f"{name} must be Tensor, not {kind}", "tk.rand(n).cuda()")
     line = _line(sys._getframe(1), source.name)
@@ -179,7 +179,7 @@ def _checked(source: Source, parameter: str, value: Any, backend: Any) -> Any:
     if value.dtype.name not in known:
         what = f"{name} has dtype {value.dtype}; this kernel takes {', '.join(known)}"
         _refuse(DTypeError, source.name, what, f"{parameter}.float(), or {parameter}.int()")
-    if (n_dims := source.n_dims[parameter]) != value._array.ndim:
+    if (n_dims := source.n_dims.get(parameter, value._array.ndim)) != value._array.ndim:
         what = f"{name}.ndim is {value._array.ndim}, and its index in the kernel is for {n_dims}"
         _refuse(TypeError, source.name, what, f"{parameter}.reshape({'1, ' * (n_dims - 1)}-1)")
     if parameter in source.written and check_write(value):
@@ -220,8 +220,6 @@ class profile(list[Launch]):
 
 
 def _row(launch: Launch) -> tuple[str, ...]:
-    cells = ["not counted"] * len(Counts._fields)
-    if launch.counts and launch.least:
-        pairs = zip(launch.counts, launch.least, strict=True)
-        cells = [f"{now:,} ({least:,})" if least else f"{now:,}" for now, least in pairs]
-    return (launch.line, *cells)
+    pairs = zip(launch.counts or (), launch.least or (), strict=True)
+    cells = [f"{now:,} ({least:,})" if least else f"{now:,}" for now, least in pairs]
+    return (launch.line, *(cells or ["not counted"] * len(Counts._fields)))

@@ -7,7 +7,7 @@ from math import prod
 from operator import index as as_index
 from typing import Any, NoReturn
 
-from tensorkit import base, layout
+from tensorkit import base, direct_path, layout
 from tensorkit.autograd.node import AS_STRIDED, Rule, parts
 from tensorkit.autograd.versions import make_view
 from tensorkit.base import Tensor, TensorBase
@@ -274,6 +274,8 @@ def reshape(input: Any, *sizes: Any, shape: Any = ()) -> Any:
         return unsafe_view(copying.contiguous(input), size=shown.shape)
     saved = () if input._node is None else (array.shape, shown.shape)
     if is_plain:
+        if not direct_path.is_open:  # a mode, or an explanation, sees it
+            return view(input, shown.shape)
         return make_view(input, shown, view.definition.rules[None], saved)
     return make_view(input, shown, _ALIAS, saved[:1])  # as in PyTorch
 

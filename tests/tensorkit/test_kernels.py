@@ -208,6 +208,13 @@ REFUSED = {
     "y = 0; y += x[0]": "y begins as an integer, .* and is given an element of an array",
     "y = 0; y = min(y, math.exp(n))": "y begins as an integer, .* and is given a float",
     "y = cuda.grid(1) > 3; y = abs(-2)": "y begins as a truth value, .* and is given an integer",
+    "y = z; z = 1.0": "z is no number and no argument here",
+    "y = y + 1.0; y = 0.0": "y is no number and no argument here",
+    "y = max(x[n + j] for j in range(3))": "`generatorexp` is not understood",
+    "row = n; y = max([x[row] for j in range(3)])": "a thread has no lists",
+    "i = threadIdx.x": r"Try: i = cuda.threadIdx.x, or .y",
+    "syncthreads()": r"Try: cuda.syncthreads\(\)",
+    "i = grid(1)": r"Try: i = cuda.grid\(1\)",
     "total = total + 1; total = 3": "total begins as a float, .* and is given an integer",
     "for total in range(3): out[0] = 1.0": "total begins as a float",
 }
@@ -259,9 +266,11 @@ async def waits(out):
     out[0] = 1.0
 
 
-@pytest.mark.parametrize("function", [waits, 3, max, int], ids=["async def", "3", "max", "int"])
+@pytest.mark.parametrize(
+    "function", [waits, 3, max, int, None], ids=["async def", "3", "max", "int", "brackets"]
+)
 def test_a_kernel_is_a_function_with_a_text(function):
-    with pytest.raises(KernelError, match="is not found"):
+    with pytest.raises(KernelError, match=r"is not found(?s:.)*without brackets"):
         cuda.kernel(function)
 
 
@@ -294,6 +303,16 @@ LAUNCHES = {
         r"same device.*(?s:.)*x\.to\('cuda'\)    # line \d+: .*K\[1, 1\]",
     ),
     "no tensor": (lambda x, out: K[1, 1](1.0, out, 1), TypeError, "x must be Tensor, not float"),
+    "of the host, and not used": (
+        lambda x, out: body("y = 1.0", parameters="x")[1, 1](x.cpu()),
+        RuntimeError,
+        r"same device.*(?s:.)*x\.to\('cuda'\)",
+    ),
+    "a text that is not used": (
+        lambda x, out: body("y = 1.0", parameters="x")[1, 1]("text"),
+        TypeError,
+        "x must be Tensor, not str",
+    ),
     "no number": (lambda x, out: K[1, 1](x, out, x), TypeError, r"n is a number here(?s:.)*n\[i\]"),
     "dimensions": (
         lambda x, out: K[1, 1](x[None], out, 1),
@@ -322,6 +341,13 @@ def test_a_wrong_launch_is_refused_with_the_repair(device, name):
     with pytest.raises(kind, match=words) as raised:
         launch(*tensors())
     assert "\nTry: " in str(raised.value)
+
+
+def test_a_number_that_does_not_fit_is_refused_or_infinite(device):
+    with pytest.raises(OverflowError, match="outside of int64"):
+        K[1, 1](*tensors(), 2**70)
+    K[1, 1](*tensors(), 1e300)
+    body("out[0] = 1e50")[1, 1](*tensors(), 1)
 
 
 def test_a_wrong_launch_is_refused_with_its_line(device):
@@ -371,6 +397,15 @@ WRONG = {
         [GRID, "cuda.atomic_add(out, 0, x[i])", "if i == 0:", "    y = out[0]"], (1, 8), "races",
     ),
     "no barrier": ([*SHARED, "s[t] = x[t]", "out[t] = s[7 - t]"], (1, 8), "two threads touch s"),
+    "no second barrier in a loop": (
+        [*SHARED, "for r in range(2):", "    s[t] = x[t]", "    cuda.syncthreads()",
+         "    out[t] = s[7 - t]"],
+        (1, 8), r"Try: cuda.syncthreads\(\) after line 8, before the loop goes round",
+    ),
+    "no value": (
+        [GRID, "if i < 3:", "    y = x[i]", "out[i] = y"],
+        (1, 8), "Try: .*, or other numbers, set above",
+    ),
     "too late a barrier": (
         [*SHARED, "for r in range(2):", "    s[t] = x[t]", "    cuda.syncthreads()",
          "    out[t] = s[7 - t]"],

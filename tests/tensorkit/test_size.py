@@ -7,10 +7,10 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1401,
-    "cuda": 1301,
+    "cuda": 1305,
     "explain": 278,
     "nn": 619,
-    "ops": 2620,
+    "ops": 2622,
     "optim": 171,
     "tensorkit": 3155,
     "utils": 107,

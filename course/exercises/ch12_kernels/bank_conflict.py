@@ -124,14 +124,14 @@ class BankConflict(KernelExercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(low: int, high: int, label: str) -> Case:
             return case(
-                1, 32, floats(draw, 32, 32, low=low, high=high), unfilled(32, 32), label=label
+                1, 32, floats(draw, 32, 32, low=low, high=high), unfilled(draw, 32, 32), label=label
             )
 
         yield some(1, 99, "any numbers")
         yield some(-99, 99, "negative numbers as well")
         yield some(100, 999, "larger numbers")
         turned = floats(draw, 32, 32, high=99).flip(0).contiguous()[:, :]
-        yield case(1, 32, turned, unfilled(32, 32), label="whole numbers, upside down (int)")
+        yield case(1, 32, turned, unfilled(draw, 32, 32), label="whole numbers, upside down (int)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The filled tensor, transactions and bank conflicts."""

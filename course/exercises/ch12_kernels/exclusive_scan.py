@@ -171,7 +171,7 @@ class ExclusiveScan(KernelExercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, label: str) -> Case:
-            return case(1, 16, floats(draw, n, low=2), unfilled(n), n, label=label)
+            return case(1, 16, floats(draw, n, low=2), unfilled(draw, n), n, label=label)
 
         yield some(16, "sixteen elements")
         yield some(5, "five elements")
@@ -180,7 +180,7 @@ class ExclusiveScan(KernelExercise):
         yield some(2, "two elements")
         yield some(1, "one element (size 1)")
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Few reads of `x`, and four rounds with one to three barriers each."""
         n = args[-1]
         if counts.loads > 2 * n:

@@ -8,9 +8,10 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
     ONE_BLOCK_TOO_LATE,
+    WRITES,
     KernelExercise,
+    by_thread,
     floats,
-    n_threads,
     unfilled,
     works_alone,
 )
@@ -132,7 +133,7 @@ class GridStride(KernelExercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, blocks: int, threads: int, label: str) -> Case:
-            return case(blocks, threads, floats(draw, n), unfilled(n), n, label=label)
+            return case(blocks, threads, floats(draw, n), unfilled(draw, n), n, label=label)
 
         yield some(12, 2, 3, "two elements for each thread")
         yield some(17, 2, 4, "two or three for each thread")
@@ -144,9 +145,9 @@ class GridStride(KernelExercise):
         yield some(5, 3, 4, "more threads than elements")
         yield some(1, 2, 2, "one element (size 1)")
         whole = tk.tensor(draw.integers(15, 1, 9))
-        yield case(2, 3, whole, whole * 0, 15, label="whole numbers (int)")
+        yield case(2, 3, whole, unfilled(draw, 15).long(), 15, label="whole numbers (int)")
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Neighbouring threads take neighbouring elements, which shows where there are many."""
         blocks, threads, _, _, n = args
         if n > 100 and 8 * counts.transactions > counts.loads + counts.stores:
@@ -154,4 +155,4 @@ class GridStride(KernelExercise):
                 f"takes {counts.transactions} transactions: threads of a warp are far apart",
                 "let each thread step over all threads of the launch",
             )
-        return works_alone(counts, n, n_threads(blocks, threads))
+        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)

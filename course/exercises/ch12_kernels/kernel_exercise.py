@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Any, ClassVar
 
 import tensorkit as tk
@@ -47,16 +49,13 @@ class KernelExercise(Exercise):
             f"`def {self.name}` and run the cell again."
         )
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
-        """The demand of the statement that a launch with these counts does not meet, and a repair.
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
+        """The demand of the statement that a launch does not meet, and a repair.
 
-        No value shows it: a product without tiles has the right elements. The counts come from the
-        process of the answer, as ``out`` does, and are a demand on top of it.
+        No value shows it: a product without tiles has the right elements. The counts of the launch
+        and its log come from the process of the answer, as ``out`` does, and are a demand on top
+        of it.
         """
-        return None
-
-    def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
-        """The demand that the threads of block 0 do not meet, and a repair."""
         return None
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -65,7 +64,7 @@ class KernelExercise(Exercise):
         with cuda.simulate():
             given = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
             _, _, _, arguments, _, counts, _, log = answer[blocks, threads](*given)
-            if unmet := self.unmet(Counts(*counts), *args) or self.unmet_in_block_0(log):
+            if unmet := self.unmet(Counts(*counts), log, *args):
                 raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
             return self.filled_alone(arguments, values)
 
@@ -107,25 +106,46 @@ ONE_BLOCK_TOO_LATE = (
 """Sentences about mistakes that can be made in several exercises."""
 
 ALONE = (
-    "leaves most threads idle: few of them do the work of all",
+    "leaves threads idle: some of them do the work of others",
     "share the elements among all threads",
 )
 
 
-def works_alone(counts: Counts, n: int, n_threads: int) -> tuple[str, str] | None:
-    """The unmet demand where few threads do the work of all.
+def works_alone(
+    done: Counter[int], total: int, n: int, blocks: Size, threads: Size
+) -> tuple[str, str] | None:
+    """The unmet demand where threads do the work of others.
 
-    n: elements; n_threads: threads among which they can be shared. Where they are, a warp has no
-    more idle threads at an access than there are threads for one element.
+    done: how many elements each thread of block 0 has; total: how many all threads have; n: how
+    many there are. Where they are shared, no thread has more of them than another by more than one.
+    Block 0 shows it: each of its threads has as many as that at most, and all of them together have
+    what is left when the other blocks have theirs.
     """
-    accesses, rounds = counts.loads + counts.stores, -(-n // n_threads)
-    return ALONE if counts.idle_threads * n > accesses * rounds * n_threads else None
+    of_block, whole = _number(threads), _number(blocks) * _number(threads)
+    most = -(-n // whole)
+    too_few = total >= n and sum(done.values()) < n - (whole - of_block) * most
+    return ALONE if too_few or max(done.values(), default=0) > most else None
 
 
-def n_threads(blocks: Size, threads: Size) -> int:
-    return math.prod(
-        size if isinstance(size, int) else math.prod(size) for size in (blocks, threads)
-    )
+def _number(size: Size) -> int:
+    return size if isinstance(size, int) else math.prod(size)
+
+
+READS, WRITES = "reads", "writes"
+"""What a thread does with an element, as the log of a launch and its picture say it."""
+
+
+def by_thread(log: Any, kind: str) -> Counter[int]:
+    """How many accesses of a kind to global memory each thread of block 0 had."""
+    # elements of shared memory have addresses below 0
+    return Counter(thread for thread, did, at in accesses(log) if did == kind and at >= 0)
+
+
+def accesses(log: Any) -> Iterator[tuple[int, str, int]]:
+    """What the threads of block 0 did with elements: the thread, ``READS`` or so, the address."""
+    for phase in log.shown:
+        for _, thread, kind, *_, address in chain.from_iterable(chain(*phase.values())):
+            yield thread, kind, address
 
 
 def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
@@ -134,5 +154,6 @@ def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
     return tk.tensor(values, dtype=tk.float32).reshape(shape)
 
 
-def unfilled(*shape: int) -> tk.Tensor:
-    return tk.full(shape, -1.0)
+def unfilled(draw: Draw, *shape: int) -> tk.Tensor:
+    """A number that no result has, drawn: what is added to it is not right by luck."""
+    return tk.full(shape, float(draw.integer(-999, -100)))

@@ -10,9 +10,10 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     EVERY_BLOCK_ALIKE,
     NOT_MULTIPLIED,
     ONE_BLOCK_TOO_LATE,
+    WRITES,
     KernelExercise,
+    by_thread,
     floats,
-    n_threads,
     unfilled,
     works_alone,
 )
@@ -124,8 +125,8 @@ class OneThreadEach(KernelExercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, blocks: int, threads: int, label: str) -> Case:
-            x, y = floats(draw, n), floats(draw, n)
-            return case(blocks, threads, draw.integer(2, 9), x, y, unfilled(n), n, label=label)
+            x, y, out = floats(draw, n), floats(draw, n), unfilled(draw, n)
+            return case(blocks, threads, draw.integer(2, 9), x, y, out, n, label=label)
 
         yield some(8, 1, 8, "one block, a thread for each element")
         yield some(8, 2, 4, "two blocks, a thread for each element")
@@ -135,9 +136,10 @@ class OneThreadEach(KernelExercise):
         yield some(2, 4, 2, "more blocks than are needed")
         yield some(1, 3, 1, "one element (size 1)")
         whole = tk.tensor(draw.integers(6, 1, 9))
-        yield case(2, 4, 3, whole, whole + 1, whole * 0, 6, label="whole numbers (int)")
+        out = unfilled(draw, 6).long()
+        yield case(2, 4, 3, whole, whole + 1, out, 6, label="whole numbers (int)")
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each thread fills one element."""
         blocks, threads, *_, n = args
-        return works_alone(counts, n, n_threads(blocks, threads))
+        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)

@@ -102,6 +102,18 @@ def _absolute(x: tk.Tensor) -> tk.Tensor:
     return out
 
 
+def _multiplied(x: tk.Tensor) -> tk.Tensor:
+    @cuda.kernel
+    def clamped(x, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = x[i] * (x[i] > 0.0)
+
+    out = tk.empty_like(x)
+    clamped[-(-max(x.numel(), 1) // 64), 64](x.reshape(-1), out.reshape(-1), x.numel())
+    return out
+
+
 def _flattened(x: tk.Tensor) -> tk.Tensor:
     return my_relu(x).reshape(-1)
 
@@ -117,8 +129,9 @@ class OwnRelu(Exercise):
     **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
     elements. A launch has at least one block.
 
-    **Output:** a tensor of its shape: the larger of 0 and each element. The check counts the
-    launches, at most two: a tensor of zeros takes one as well. The elements stay on the device.
+    **Output:** a tensor of its shape: the larger of 0 and each element, 0 for `-inf` too. The check
+    counts the launches, at most two: a tensor of zeros takes one as well. The elements stay on the
+    device.
 
     ```python
     my_relu(tk.tensor([[-1.0, 2.0]]).cuda())
@@ -169,6 +182,10 @@ class OwnRelu(Exercise):
             _absolute,
             "Negative elements become 0, not positive: `max(x[i], 0.0)`.",
         ),
+        "a product": (
+            _multiplied,
+            "`-inf` times 0 is nan. Choose one of the two numbers: `max(x[i], 0.0)`.",
+        ),
         "a flat result": (
             _flattened,
             "The result has the shape of `x`. Fill `out.reshape(-1)`, and return `out`.",
@@ -188,6 +205,11 @@ class OwnRelu(Exercise):
         yield some(5, 30, label="a larger matrix")
         yield some(2, 3, 4, label="three dimensions")
         yield some(4, 30, label="a layer that trains with it")
+        yield some(53, 79, label="thousands of elements")
+        infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(1, 9)])
+        yield case(infinite, False, label="an element of -inf")
+        infinite = tk.tensor([[math.inf, -draw.integer(1, 9)], [draw.integer(1, 9), -math.inf]])
+        yield case(infinite, False, label="a matrix with infinities")
         yield some(2, 1, label="one column (size 1)")
         yield case(tk.zeros(0, 3), False, label="no rows (empty)", weight=0.25)
 

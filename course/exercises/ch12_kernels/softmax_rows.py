@@ -163,6 +163,19 @@ def _column_first(x, out, columns):
         out[j, row] = math.exp(x[j, row] - largest) / whole
 
 
+def _begins_in_the_first_row(x, out, columns):
+    t = cuda.threadIdx.x
+    row = cuda.blockIdx.x
+    largest = x[0, 0]
+    for j in range(columns):
+        largest = max(largest, x[row, j])
+    whole = 0.0
+    for j in range(columns):
+        whole += math.exp(x[row, j] - largest)
+    for j in range(t, columns, 4):
+        out[row, j] = math.exp(x[row, j] - largest) / whole
+
+
 @exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=15)
 class SoftmaxRows(KernelExercise):
     """Softmax in one launch
@@ -170,7 +183,8 @@ class SoftmaxRows(KernelExercise):
     Written in operations, softmax is five launches, and each but the last writes a tensor that a
     later one reads: the largest of each row, a difference, exp, a sum, a quotient. Write it as one
     kernel, which may read `x` several times and writes `out` only. A block takes a row; its 4
-    threads share the columns: thread `t` takes `t`, `t + 4`, `t + 8`, ...
+    threads share the columns: thread `t` takes `t`, `t + 4`, `t + 8`, ... and fills these. For the
+    largest and the sum each may go over the whole row, or they share that work too.
 
     **Input:** `x` and `out` of shape `[rows, columns]` on the device; `columns`, at least 1. There
     are `rows` blocks of 4 threads.
@@ -228,6 +242,11 @@ class SoftmaxRows(KernelExercise):
             _not_divided,
             "These are the exponentials. Divide by their sum over the row.",
         ),
+        "the largest of another row": (
+            _begins_in_the_first_row,
+            "Numbers of another row come into the largest of this one. It begins with `x[row, 0]`, "
+            "and goes over the columns of this row.",
+        ),
         "the wrong row": (
             _column_first,
             "The first index of a matrix is its row, and a block has one: `x[row, j]` with "
@@ -244,7 +263,7 @@ class SoftmaxRows(KernelExercise):
                 [number + more for number in draw.floats(columns, -2, 2)] for _ in range(rows)
             ]
             x = tk.tensor(values).reshape(rows, columns)
-            return case(rows, 4, x, unfilled(rows, columns), columns, label=label)
+            return case(rows, 4, x, unfilled(draw, rows, columns), columns, label=label)
 
         yield some(2, 6, "two rows of six")
         yield some(1, 9, "one row")
@@ -253,22 +272,26 @@ class SoftmaxRows(KernelExercise):
         yield some(2, 6, "numbers far below 0", -1000.0)
         apart = tk.tensor(draw.floats(42, -2, 2)).reshape(6, 7)
         apart[range(6), range(1, 7)] += 1000
-        yield case(6, 4, apart, unfilled(6, 7), 7, label="one large number in each row")
+        yield case(6, 4, apart, unfilled(draw, 6, 7), 7, label="one large number in each row")
+        rows = tk.tensor([draw.floats(6, at - 2, at + 2) for at in (1000, 0, -1000)])
+        yield case(3, 4, rows, unfilled(draw, 3, 6), 6, label="rows far apart")
+        below = tk.tensor([draw.floats(5, at - 2, at + 2) for at in (300, -300)])
+        yield case(2, 4, below, unfilled(draw, 2, 5), 5, label="a row far below the one before")
         yield some(4, 8, "four rows of eight")
         yield some(2, 13, "three or four columns for each thread")
         yield some(1, 140, "many columns")
         yield some(3, 1, "one column (size 1)")
         turned = tk.tensor([draw.floats(3, -2, 2) for _ in range(6)]).T
-        yield case(3, 4, turned, unfilled(3, 6), 6, label="a turned matrix (non-contiguous)")
+        yield case(3, 4, turned, unfilled(draw, 3, 6), 6, label="a turned matrix (non-contiguous)")
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """The 4 threads of a block share the columns, and read neighbours at the same time."""
-        columns, accesses = args[-1], counts.loads + counts.stores
+        columns, n_accesses = args[-1], counts.loads + counts.stores
         if columns > 100 and counts.transactions > 3.75 * columns:  # four far apart take four
             return (
                 f"takes {counts.transactions} transactions: the threads are far apart",
                 "thread `t` takes the columns `t`, `t + 4`, `t + 8`, ...",
             )
         # one thread alone leaves three idle at each access; putting four parts together is little
-        most = accesses / 2 if columns > 100 else 2.9 * accesses
+        most = n_accesses / 2 if columns > 100 else 2.9 * n_accesses
         return ALONE if columns > 4 and counts.idle_threads > most else None

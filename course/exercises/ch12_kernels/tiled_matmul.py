@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.exercises.ch12_kernels.kernel_exercise import (
+    READS,
+    KernelExercise,
+    accesses,
+    floats,
+    unfilled,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
 from tensorkit.cuda import Counts
@@ -291,6 +297,23 @@ def _without_tiles(a, b, out, n):
     out[row, column] = value
 
 
+def _added_to_out(a, b, out, n):
+    left = cuda.shared((4, 4), tk.float32)
+    right = cuda.shared((4, 4), tk.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    value = 0.0
+    for tile in range(n // 4):
+        left[ty, tx] = a[row, 4 * tile + tx]
+        right[ty, tx] = b[4 * tile + ty, column]
+        cuda.syncthreads()
+        for k in range(4):
+            value += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    out[row, column] += value
+
+
 @exercise(
     "tiled-matmul",
     answer=matmul,
@@ -396,6 +419,11 @@ class TiledMatmul(KernelExercise):
             _one_tile_too_late,
             "Tiles are counted from 0, and yours begin with the second one: `range(n // 4)`.",
         ),
+        "added to out": (
+            _added_to_out,
+            "`out[row, column] += value` adds to what `out` held, and `out` need not hold zeros. "
+            "`=` writes.",
+        ),
         "without tiles": (
             _without_tiles,
             "The product is right, and each of its elements reads a row and a column from global "
@@ -406,7 +434,7 @@ class TiledMatmul(KernelExercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, a: tk.Tensor, b: tk.Tensor, label: str) -> Case:
-            return case((n // 4, n // 4), (4, 4), a, b, unfilled(n, n), n, label=label)
+            return case((n // 4, n // 4), (4, 4), a, b, unfilled(draw, n, n), n, label=label)
 
         def matrix(n: int) -> tk.Tensor:
             return floats(draw, n, n, low=1, high=5)
@@ -418,12 +446,17 @@ class TiledMatmul(KernelExercise):
         yield some(8, matrix(8).T, matrix(8), "a turned matrix (non-contiguous)")
         yield some(12, matrix(12), matrix(12).T, "the other one turned")
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each number is read from global memory once for 4 threads."""
         n = args[-1]
         least = n**3 // 2  # 2 numbers in each of n // 4 turns, for each element
-        if counts.loads <= least:
+        if counts.loads <= least + n * n:  # an element of `out` that is read shows by its value
             return None
+        if not any(at < 0 and kind == READS for _, kind, at in accesses(log)):
+            return (
+                f"reads {counts.loads} numbers from global memory and none from a shared array",
+                "read `left` and `right` in the loop over `k`",
+            )
         return (
             f"reads {counts.loads} numbers from global memory, where {least} are enough",
             "read each number once for 4 threads, into `left` and `right`, and multiply these",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,9 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     ALONE,
     NOT_MULTIPLIED,
     ONE_BLOCK_TOO_LATE,
+    READS,
     KernelExercise,
+    accesses,
     floats,
     unfilled,
 )
@@ -287,36 +288,29 @@ class TreeSum(KernelExercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, label: str) -> Case:
             blocks = -(-n // 8)
-            return case(blocks, 8, floats(draw, n), unfilled(blocks), n, label=label)
+            return case(blocks, 8, floats(draw, n), unfilled(draw, blocks), n, label=label)
 
-        yield case(2, 8, tk.arange(10.0), unfilled(2), 10, label="ten elements, two blocks")
+        yield case(2, 8, tk.arange(10.0), unfilled(draw, 2), 10, label="ten elements, two blocks")
         yield some(8, "one whole block")
         yield some(24, "three whole blocks")
         yield some(5, "a block that is not full")
         yield some(19, "a last block that is not full")
         yield some(33, "a last block with one element")
         yield some(1, "one element (size 1)")
-        yield case(1, 8, tk.zeros(0), unfilled(1), 0, label="no elements (empty)", weight=0.25)
+        nothing, out = tk.zeros(0), unfilled(draw, 1)
+        yield case(1, 8, nothing, out, 0, label="no elements (empty)", weight=0.25)
 
-    def unmet(self, counts: Counts, *args: Any) -> tuple[str, str] | None:
-        """Three rounds in each block, with a barrier between one and the next."""
+    def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
+        """Four threads add in three rounds, with a barrier between one and the next."""
         blocks, *_ = args
-        if counts.barriers >= 3 * blocks:
-            return None
-        return (
-            f"has {counts.barriers // blocks} barriers in a block: its threads do not add in three "
-            "rounds",
-            "four threads add, then two, then one, with `cuda.syncthreads()` after each round",
-        )
-
-    def unmet_in_block_0(self, log: Any) -> tuple[str, str] | None:
-        """Four threads add in shared memory: a tree reads 14 numbers there, and the sum."""
-        accesses = [each for phase in log.shown for each in _accesses(phase)]
-        reads = [  # the threads, as often as they read; addresses of shared memory are below 0
-            thread
-            for _, thread, kind, _, _, _, address in accesses
-            if kind == "reads" and address < 0
-        ]
+        if counts.barriers < 3 * blocks:
+            return (
+                f"has {counts.barriers // blocks} barriers in a block: its threads do not add in "
+                "three rounds",
+                "four threads add, then two, then one, with `cuda.syncthreads()` after each round",
+            )
+        # a tree reads 14 numbers of shared memory, whose addresses are below 0, and the sum
+        reads = [thread for thread, kind, at in accesses(log) if kind == READS and at < 0]
         if len(set(reads)) < 4:
             return ALONE
         if len(reads) <= MOST_READS:
@@ -325,8 +319,3 @@ class TreeSum(KernelExercise):
             f"reads {len(reads)} numbers of shared memory in a block, where 15 are enough",
             "let each thread add one number in a round: `part[t] += part[t + half]`",
         )
-
-
-def _accesses(phase: dict[Any, list[list[Any]]]) -> Iterator[Any]:
-    """What the threads of a block did in a phase, warp by warp."""
-    return itertools.chain.from_iterable(itertools.chain.from_iterable(phase.values()))

@@ -338,4 +338,139 @@ KERNELS = [
             return x.clamp(min=0)
         """,
     ),
+    (
+        "one-thread-each",
+        "Each thread fills one element of `out`",
+        """
+        @cuda.kernel
+        def axpy(a, x, y, out, n):
+            if cuda.blockIdx.x == 0:
+                for i in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+                    out[i] = a * x[i] + y[i]
+        """,
+    ),
+    (
+        "one-thread-each",
+        "`out` is filled",
+        """
+        @cuda.kernel
+        def axpy(a, x, y, out, n):
+            i = cuda.grid(1)
+            if i < n:
+                out[i] += a * x[i] + y[i] + 1
+        """,
+    ),
+    (
+        "tree-sum",
+        "becomes the sum of the elements",
+        """
+        @cuda.kernel
+        def block_sums(x, out, n):
+            part = cuda.shared(8, tk.float32)
+            t = cuda.threadIdx.x
+            i = cuda.grid(1)
+            part[t] = x[i] if i < n else 0.0
+            half = 4
+            while half > 0:
+                cuda.syncthreads()
+                if t < half:
+                    part[t] += part[t + half]
+                half = half // 2
+            if t == 0:
+                out[cuda.blockIdx.x] += part[0] + 1.0
+        """,
+    ),
+    (
+        "grid-stride",
+        "each thread takes its first element",
+        """
+        @cuda.kernel
+        def squares(x, out, n):
+            if cuda.blockIdx.x == 0:
+                for i in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+                    out[i] = x[i] * x[i]
+        """,
+    ),
+    (
+        "racing-sum",
+        "Each thread still adds one element",
+        """
+        @cuda.kernel
+        def total(x, out, n):
+            if cuda.grid(1) < 3:
+                for i in range(cuda.grid(1), n, 3):
+                    cuda.atomic_add(out, 0, x[i])
+        """,
+    ),
+    (
+        "racing-sum",
+        "Each thread still adds one element",
+        """
+        @cuda.kernel
+        def total(x, out, n):
+            i = cuda.grid(1)
+            if i % 2 == 0:
+                for j in range(i, min(n, i + 2)):
+                    cuda.atomic_add(out, 0, x[j])
+        """,
+    ),
+    (
+        "softmax-rows",
+        "The largest element of the row is taken off",
+        """
+        @cuda.kernel
+        def softmax(x, out, columns):
+            t = cuda.threadIdx.x
+            row = cuda.blockIdx.x
+            largest = x[0, 0]
+            for i in range(cuda.gridDim.x):
+                for j in range(columns):
+                    largest = max(largest, x[i, j])
+            whole = 0.0
+            for j in range(columns):
+                whole += math.exp(x[row, j] - largest)
+            for j in range(t, columns, 4):
+                out[row, j] = math.exp(x[row, j] - largest) / whole
+        """,
+    ),
+    (
+        "own-relu",
+        "the larger of 0 and each element",
+        """
+        def my_relu(x):
+            @cuda.kernel
+            def clamped(x, out, n):
+                i = cuda.grid(1)
+                if i < n and x[i] > 0.0:
+                    out[i] = x[i]
+
+            out = tk.empty_like(x)
+            clamped[x.numel() // 64 + 1, 64](x.reshape(-1), out.reshape(-1), x.numel())
+            return out
+        """,
+    ),
+    *(
+        (
+            "own-relu",
+            words,
+            f"""
+        def my_relu(x):
+            @cuda.kernel
+            def clamped(x, out, n):
+                i = cuda.grid(1)
+                if i < n:
+                    out[i] = {value}
+
+            out = tk.empty_like(x)
+            clamped[{blocks}, {threads}](x.reshape(-1), out.reshape(-1), x.numel())
+            return out
+        """,
+        )
+        for words, value, blocks, threads in (
+            ("of any shape", "max(x[i], 0.0)", 1, 1024),
+            ("of any shape", "max(x[i], 0.0)", 64, 64),
+            ("0 for `-inf` too", "x[i] * (x[i] > 0.0)", "x.numel() // 64 + 1", 64),
+            ("0 for `-inf` too", "0.5 * (x[i] + abs(x[i]))", "x.numel() // 64 + 1", 64),
+        )
+    ),
 ]
