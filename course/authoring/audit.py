@@ -203,7 +203,10 @@ def _weak_mistake(
     exercise: Exercise, mistake: Mistake, right: dict[int, list[Outcome]]
 ) -> Iterator[str]:
     if len(mistake.message) < 30:
-        yield f"the message of the mistake {mistake.name!r} does not say what to do"
+        yield (
+            f"the message of the mistake {mistake.name!r} is shorter than 30 characters: "
+            "say what the answer does and what to do"
+        )
     patterns = defaultdict(list)
     for seed, outcomes in right.items():
         patterns[_passes(exercise, mistake.answer, seed, outcomes)].append(seed)

@@ -1,8 +1,8 @@
 """The form of this course's chapters: points, order, headings, sections, width of code.
 
 `course build` says in sentences where a chapter of `SHIPPED` departs from it. A chapter of your own
-may have other rules. Two hold for every chapter: its text has the exercises in the order of their
-definitions, and introduces a name before it uses it.
+may have other rules. Three hold for every chapter: its text has the exercises in the order of their
+definitions, introduces a name before it uses it, and has no sentence of `course new` left.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorkit
 from course.authoring.introduced import used_before
+from course.authoring.new import UNWRITTEN_TEXT
 from course.authoring.text import TextCell, read
 from course.notebook.exercise import Exercise, Prediction, load
 from course.shared import paths
@@ -68,6 +69,7 @@ def _departures(root: Path, chapter: str, text: Path) -> Iterator[str]:
             f"its text has {', '.join(placed)}, the __init__.py of its exercises imports "
             f"{', '.join(exercises)}: bring them into one order"
         )
+    yield from _unwritten(written)
     yield from used_before(root, chapter)
     if chapter not in SHIPPED:
         return
@@ -93,6 +95,12 @@ def _departures(root: Path, chapter: str, text: Path) -> Iterator[str]:
             if (heading, lack) not in WITHOUT:
                 yield f"the section {heading!r} has no {lack}"
     yield from _wrong_excerpt(chapter, sections.get("In tensorkit", []))
+
+
+def _unwritten(written: str) -> Iterator[str]:
+    for part in UNWRITTEN_TEXT:
+        if part in written:
+            yield f"its text still says {part!r}, as `course new chapter` wrote"
 
 
 def _wrong_end(root: Path, chapter: str, written: str) -> Iterator[str]:

@@ -25,13 +25,20 @@ END = re.compile(
 )
 """Where the sections begin that end a chapter: exercises stand above them."""
 
+UNWRITTEN_TEXT = (
+    "What a learner can do after this chapter, in a few sentences.",
+    "How long the core exercises take.",
+    "The chapter's rules in one table.",
+)
+"""What a new chapter says until its author has written something else."""
+
 TEXT = """\
 # %% [markdown]
 # # {title}
 #
-# What a learner can do after this chapter, in a few sentences.
+# {unwritten[0]}
 #
-# **Time and difficulty.** How long the core exercises take.
+# **Time and difficulty.** {unwritten[1]}
 
 # %%
 import tensorkit as tk
@@ -40,7 +47,7 @@ from course import check, hint, progress, solution, transplant
 # %% [markdown]
 # ## On one page
 #
-# The chapter's rules in one table.
+# {unwritten[2]}
 
 # %%
 progress("{chapter}")
@@ -87,7 +94,7 @@ class {kind}(Exercise):
     """
 
     hints = ()
-    usual_mistakes = {{}}
+    usual_mistakes = {{}}  # "name": (answer, "message"), a function and the sentence that helps
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 2.0]), label="two numbers")
@@ -130,7 +137,8 @@ def new_chapter(root: Path, name: str) -> list[Path]:
         if path.exists():
             raise CourseError(f"{path} is there already: rename it, or choose another name.")
     for path, content in contents.items():
-        files.write(path, content.format(title=title, chapter=name, number=number))
+        words = {"title": title, "chapter": name, "number": number, "unwritten": UNWRITTEN_TEXT}
+        files.write(path, content.format(**words))
     return list(contents)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from course.notebook import built_notebook, matching
-from course.notebook.history import bound_names
+from course.notebook.history import bound_names, used_names
 from course.notebook.limited import limited
 from course.notebook.matching import Cell, Refused, Source
 from course.shared import paths
@@ -98,6 +98,7 @@ def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[
                     )
                 found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
     found += _beside(content, repaired.cells, source)
+    found += _helpers_below(repaired.cells, source)
     found += _misplaced(content, repaired.cells, source)
     found += _without_its_name(repaired.cells, source)
     found += _not_started(repaired.cells, source)
@@ -130,7 +131,7 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
         yield Finding(
             LOOK,
             "Its cells were run in another order than they stand. Kernel > Restart Kernel and Run "
-            "All Cells shows what grading will see.",
+            "All Cells shows whether they work in that order.",
         )
 
 
@@ -212,19 +213,28 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         name = matching.grade_id(answer)
         check = (at for at, cell in enumerate(cells) if matching.grade_id(cell) == f"check-{name}")
         end = next(check, start)
+        released = source.by_id[answer["id"]]
+        names = matching.defined_names(released["source"])
         others = [
             at
             for at, cell in own
-            if matching.defines(cell, answer) and cell["source"].strip() != answer["source"].strip()
+            if matching.defines(cell, released)
+            and cell["source"].strip() != answer["source"].strip()
         ]
         if not others:
             continue
-        released = source.by_id[answer["id"]]
         both = f"The cell {name} and a cell of your own both have an answer."
         if name in written and matching.is_untouched(written[name], released):
             sentence = (
                 f"Cells of your own have different answers to {name}. The last one is graded: move "
                 f"the right one into the cell {name}."
+            )
+        elif not (matching.defines(answer, released) or names & bound_names(answer["source"])):
+            if others[0] < end:
+                continue  # it is there when the check runs
+            sentence = (
+                f"The cell {name} has no answer, and yours stands below its check, where it is not "
+                f"graded: move it into the cell {name}."
             )
         elif any(start < at < end for at in others):
             sentence = (
@@ -237,6 +247,26 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
                 "it there."
             )
         yield Finding(LOOK, sentence)
+
+
+def _helpers_below(cells: list[Cell], source: Source) -> Iterator[Finding]:
+    """Names that an answer uses and that only a cell below its check defines."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    bound = [bound_names(cell["source"]) for cell in code]
+    for answer in filter(matching.is_answer, code):
+        check = f"check-{matching.grade_id(answer)}"
+        end = next((at for at, cell in enumerate(code) if matching.grade_id(cell) == check), None)
+        if end is None:
+            continue
+        missing = used_names(answer["source"]) - set().union(*bound[:end])
+        for cell in code[end + 1 :]:
+            helpers = missing & matching.defined_names(cell["source"])
+            if helpers and cell["id"] not in source.by_id:
+                yield Finding(
+                    WRONG,
+                    f"{matching.named(answer)} uses `{min(helpers)}`, which only a cell below its "
+                    f"check defines. Move that into the cell {matching.grade_id(answer)}.",
+                )
 
 
 def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:

@@ -57,41 +57,45 @@ def check_notebooks(source: Source) -> None:
 
     The answer cells and the checks are also compared: their order, their kind, their texts.
 
-    A check cell that does not call `check` is the instructor's own and has no definition.
+    A check of a name that no definition has is the instructor's own.
     """
+    definitions = exercise.load(source.chapter)
     released, solved = cells_in(source.released), cells_in(source.solved)
     asked = {f"check-{matching.checked_exercise(cell)}" for cell in source.solved["cells"]}
-    called = {name: words for name, words in solved.items() if name in asked}
-    defined = {
-        f"check-{id}": in_words(definition.points)
-        for id, definition in exercise.load(source.chapter).items()
-        if f"check-{id}" in asked or f"check-{id}" not in solved
+    defined = {f"check-{id}": in_words(each.points) for id, each in definitions.items()}
+    called = {
+        name: words if name in asked else f"{words} without its check"
+        for name, words in solved.items()
+        if name in asked or name in defined
     }
     answers = "The notebook with the answers"
     command = f"course build {source.chapter}, then {generate(source.chapter)}"
     _same("The definitions", defined, "the notebook with the answers", called, command)
     _same(answers, solved, "the released one", released, command)
     _same(answers, _places(source.solved), "the released one", _places(source.released), command)
-    for id, definition in exercise.load(source.chapter).items():
+    for id, definition in definitions.items():
         one = (answers, source.solved, definition.answer_source)
         other = ("The released notebook", source.released, definition.released_source)
         for title, notebook, text in (one, other):
-            if f"check-{id}" in asked and _answer_above_check(notebook, id) != text:
+            if (found := _answer_above_check(notebook, id)) != text:
+                what = "no cell" if found is None else "another text in the cell"
                 raise CourseError(
-                    f"{title} has no cell {id} above its check with the text that its definition "
-                    f"gives. {REFUSED} {command}"
+                    f"{title} differs from the definition: it has {what} {id} above its check. "
+                    f"{REFUSED} {command}"
                 )
 
 
 def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
-    """The position, the type and the checked exercise of each cell that nbgrader knows."""
+    """The position and the type of each cell that nbgrader knows; of a check, what it calls."""
     marked = [cell for cell in notebook["cells"] if matching.grade_id(cell) is not None]
-    return {
-        str(matching.grade_id(cell)): (
-            f"number {number}, {cell['cell_type']}, {matching.checked_exercise(cell) or 'no check'}"
-        )
-        for number, cell in enumerate(marked, 1)
-    }
+    places = {}
+    for number, cell in enumerate(marked, 1):
+        place = f"number {number}, {cell['cell_type']}"
+        if matching.is_check(cell):
+            id = matching.checked_exercise(cell)
+            place += f', calls check("{id}")' if id else ", calls no check"
+        places[str(matching.grade_id(cell))] = place
+    return places
 
 
 def _answer_above_check(notebook: Mapping[str, list[matching.Cell]], id: str) -> str | None:

@@ -10,9 +10,9 @@ many copies of one unusual answer do not make that answer usual. The shingles th
 
 Two learners who never met write the same short program, such as two loops and a sum. So an answer
 with few rare shingles is like another only if the names are equal too. One with fewer is like
-another only if the texts are equal and have words that stand in no other text; one with very few is
-like none. `LEAST` and `ALIKE` were chosen so that no two of the right answers in
-`tests/course/answers/` are a pair: beginners typed those independently.
+another only if the programs are equal and the texts, comments too, have words that stand in no
+other answer; one with very few is like none. `LEAST` and `ALIKE` were chosen so that no two of the
+right answers in `tests/course/answers/` are a pair: beginners typed those independently.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ USUAL = 1 / 3
 learners, is the usual one, which has no rare shingles."""
 FEW = 5
 LEAST_OF_EQUAL, ODD_WORDS = 15, 2
-"""What an answer that is the same text as another has at least: shingles of its own, words that
-stand in no other text."""
+"""What an answer that is the same short program as another has at least: shingles of its own, words
+that both texts have and no other answer."""
 WORD = re.compile(r"[^\W\d_]\w{2,}")
 MOST = 20_000
 """Characters of one answer that are read."""
@@ -77,13 +77,18 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
     True
     """
     try:
-        tree = ast.parse(re.sub(r"(?m)^[%!].*$", "", source[:MOST]))
+        tree = _parsed(source)
         _give_one_name(tree, _bound(tree) | bound)
         text = ast.unparse(tree)  # the same text for every layout
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     row = tuple(_tokens(text))
     return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1))
+
+
+def _parsed(source: str) -> ast.Module:
+    """The tree of a program without its magics."""
+    return ast.parse(re.sub(r"(?m)^[%!].*$", "", source[:MOST]))
 
 
 def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shingle]:
@@ -156,7 +161,7 @@ def pairs(
 
     def named(learner: str) -> str:
         """The program with its own names, the same for every layout."""
-        return ast.unparse(ast.parse(answers[learner][:MOST]))
+        return ast.unparse(_parsed(answers[learner]))
 
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
@@ -164,7 +169,7 @@ def pairs(
     numbers = {unusual: len(group) for unusual, group in learners.items()}
     near = _near([unusual for unusual in numbers if len(unusual) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
-    groups = [*_equal(learners, answers)]
+    groups = [*_equal(learners, answers, named)]
     for unusual, own in rare.items():
         same = learners[unusual]
         divided = _divided(same, named) if len(own) < LEAST else [same]
@@ -222,17 +227,19 @@ def _divided(learners: list[str], key: Callable[[str], str]) -> Iterable[list[st
 
 
 def _equal(
-    learners: Mapping[Answer, list[str]], answers: Mapping[str, str]
+    learners: Mapping[Answer, list[str]], answers: Mapping[str, str], named: Callable[[str], str]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Learners with the same unusual short text, and the number of its own shingles."""
-    words = {text: set(WORD.findall(text[:MOST])) for text in answers.values()}
+    """Learners with the same short program and unusual words, and the number of its shingles."""
+    words = {learner: set(WORD.findall(text[:MOST])) for learner, text in answers.items()}
     counted = Counter(word for own in words.values() for word in own)
     for own, group in learners.items():
         if LEAST_OF_EQUAL <= len(own) < ALIKE * LEAST:
-            for equal in _divided(group, answers.__getitem__):
-                n_odd = sum(counted[word] == 1 for word in words[answers[equal[0]]])
-                if n_odd >= ODD_WORDS and len(equal) <= max(FEW, USUAL * len(answers)):
-                    yield len(own), equal
+            for equal in _divided(group, named):
+                inside = Counter(word for learner in equal for word in words[learner])
+                odd = {word for word, n in inside.items() if 1 < n == counted[word]}
+                alike = [learner for learner in equal if len(words[learner] & odd) >= ODD_WORDS]
+                if alike and len(alike) <= max(FEW, USUAL * len(answers)):
+                    yield len(own), alike
 
 
 def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:

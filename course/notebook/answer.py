@@ -21,7 +21,7 @@ from typing import Any
 
 from course.notebook import compare, matching
 from course.notebook.exercise import Exercise, load
-from course.notebook.history import UNKNOWN, Run, is_of_this_cell, running_cell
+from course.notebook.history import UNKNOWN, Run, changed_names, is_of_this_cell, running_cell
 from course.notebook.rules import parsed
 
 MOST_READ = 20
@@ -75,11 +75,12 @@ def find(
     if source is None:
         ran = [run for run in about if run.error is None]
         source = ran[-1].source if ran else None
-    note = note or _overwritten(namespace, runs, source)
+    note = note or _changed(exercise, runs) or _overwritten(namespace, runs, source)
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
     if exercise.is_not_started(value, source):
+        note = note or _replaced_by_stub(exercise, about)
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
 
@@ -102,11 +103,14 @@ def _is_misplaced(exercise: Exercise, cell: str | None, runs: Sequence[Run]) -> 
 
 def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run]) -> str:
     """What to do with an answer that another cell than the answer cell made."""
-    in_place = [run.source for run in runs if run.cell_id == exercise.id]
+    in_place = [run for run in runs if run.cell_id == exercise.id][-1:]
     released = {"source": exercise.released_source}
-    is_untouched = in_place and matching.is_untouched({"source": in_place[-1]}, released)
-    if in_place and last is not None and not is_untouched:
-        if in_place[-1].strip() == last.source.strip():
+    has_answer = in_place and not (
+        in_place[0].leaves_out(exercise.name)
+        or matching.is_untouched({"source": in_place[0].source}, released)
+    )
+    if has_answer and last is not None:
+        if in_place[0].source.strip() == last.source.strip():
             return ""
         return (
             f"`{exercise.name}` is defined twice: in its answer cell, and after that in "
@@ -116,6 +120,33 @@ def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run])
     return (
         "This answer stands in another cell. Move it into the answer cell, so that it is the one "
         "that is graded."
+    )
+
+
+def _changed(exercise: Exercise, runs: Sequence[Run]) -> str:
+    """A sentence about predictions that another cell wrote into what the answer cell made."""
+    ran = [number for number, run in enumerate(runs) if run.cell_id == exercise.id]
+    later = runs[ran[-1] + 1 :] if ran and exercise.kind == "predict" else []
+    for run in later:
+        if exercise.name in changed_names(run.source):
+            return (
+                f"`{exercise.name}` was changed in {run.place or 'another cell'}. Write the "
+                "predictions in the answer cell: grading may not find them elsewhere."
+            )
+    return ""
+
+
+def _replaced_by_stub(exercise: Exercise, about: Sequence[Run]) -> str:
+    """A sentence about an answer of another cell, after which the released answer cell ran."""
+    if not about or about[-1].cell_id != exercise.id:
+        return ""
+    others = [run for run in about if run.cell_id != exercise.id and exercise.name in run.bound]
+    if not others:
+        return ""
+    return (
+        f"`{exercise.name}` was defined in {others[-1].place or 'another cell'}. After that the "
+        "answer cell ran, which is as it was released, and replaced it. Move the answer into the "
+        "answer cell."
     )
 
 

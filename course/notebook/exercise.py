@@ -505,8 +505,10 @@ def _check_form(id: str, definition: type, numbers: tuple[object, ...]) -> None:
     if not isinstance(definition.hints, tuple):  # of one text, each letter would be a hint
         raise CourseError(f'{id}: hints are a tuple of texts: `hints = ("One.", "Two.")`.')
     for name, mistake in definition.usual_mistakes.items():
-        if not (isinstance(mistake, tuple) and len(mistake) in (2, 3)):
-            raise CourseError(f'{id}: write the mistake {name!r} as `(answer, "message")`.')
+        is_named = isinstance(name, str)
+        if not (is_named and isinstance(mistake, tuple) and len(mistake) in (2, 3)):
+            which = f"the mistake {name!r}" if is_named else "a mistake"
+            raise CourseError(f'{id}: write {which} as `"name": (answer, "message")`.')
 
 
 @cache

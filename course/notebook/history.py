@@ -7,6 +7,7 @@ reports every cell, those with a SyntaxError too; outside IPython there is no hi
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import sys
@@ -88,6 +89,38 @@ def bound_names(source: str) -> set[str]:
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             names.add(str(getattr(node.slice, "value", "")))
     return names
+
+
+def used_names(source: str) -> set[str]:
+    """The names that a cell reads and neither binds nor has as arguments, without Python's own.
+
+    >>> sorted(used_names("def f(a):\\n    b = sum(a)\\n    return helper(b)"))
+    ['helper']
+    """
+    nodes = [node for statement in _statements(source) for node in ast.walk(statement)]
+    own = bound_names(source) | {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return {node.id for node in nodes if isinstance(node, ast.Name)} - own - {*dir(builtins)}
+
+
+def changed_names(source: str) -> set[str]:
+    """The names whose values a cell may change in place: by an entry or by a method.
+
+    >>> sorted(changed_names("f['a'] = 1\\ng.update(a=1)\\nh |= {}\\nprint(i['a'])"))
+    ['f', 'g', 'h']
+    """
+    changed: list[ast.AST] = []
+    for node in (node for statement in _statements(source) for node in ast.walk(statement)):
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed.append(node.value)
+        elif isinstance(node, ast.AugAssign):
+            changed.append(node.target)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed += [node.func.value] * (node.func.attr in _CHANGING)
+    return {node.id for node in changed if isinstance(node, ast.Name)}
+
+
+_CHANGING = ("update", "setdefault", "pop", "popitem", "clear")
+"""Methods that change a dictionary."""
 
 
 def _statements(source: str) -> list[ast.stmt]:

@@ -56,6 +56,9 @@ def test_a_new_chapter_with_a_new_exercise_is_built_and_what_it_lacks_is_said(
         "first-shape: it has 0 usual mistakes; three are needed",
         "first-shape: it still says 'Say in one line what is returned; learners read this.'",
         "first-shape: it still says '**Output:** a tensor.'",
+        f"{CHAPTER}: its text still says 'What a learner can do after this chapter, in a few",
+        f"{CHAPTER}: its text still says 'How long the core exercises take.'",
+        f'{CHAPTER}: its text still says "The chapter\'s rules in one table."',
     ):
         assert sentence in built.stdout
     for sentence in ("edge case", "drawn numbers", "points"):  # not said of what is just begun
@@ -85,7 +88,8 @@ def test_what_is_wrong_in_a_definition_is_one_sentence(checkout: Path) -> None:
         ("minutes=5", "minutes='5'", "first-shape: points, difficulty and minutes are numbers"),
         ("(Exercise)", "", "first-shape: write `class FirstShape(Exercise):`"),
         ("hints = ()", "hints = ('One.')", "first-shape: hints are a tuple of texts"),
-        ("= {}", "= {'a': 'b'}", "first-shape: write the mistake 'a' as `(answer, "),
+        ("= {}", "= {'a': 'b'}", "write the mistake 'a' as `\"name\": (answer, "),
+        ("= {}", "= {len: 'b'}", 'first-shape: write a mistake as `"name": (answer, '),
     ):
         module.write_text(written.replace(before, after), encoding="utf-8")
         said = course(checkout, "build", CHAPTER).stderr

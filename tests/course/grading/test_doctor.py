@@ -238,6 +238,39 @@ def test_different_answers_in_own_cells_are_worth_a_look(
     assert "the answer in another cell counts" in repaired
 
 
+@pytest.mark.parametrize("left", ["x = 1", "import math", "print('mine')\nx = 2"])
+@pytest.mark.parametrize(("below", "is_graded"), [(ID, True), (f"check-{ID}", False)])
+def test_an_answer_below_its_check_is_named_where_the_answer_cell_has_other_code(
+    klass: Class, tmp_path: Path, left: str, below: str, is_graded: bool
+) -> None:
+    notebook = klass.honest()
+    answer = cell_of(notebook, ID)
+    own = {"cell_type": "code", "source": answer["source"], "metadata": {}, "id": "mine"}
+    answer["source"] = left
+    notebook["cells"].insert(notebook["cells"].index(cell_of(notebook, below)) + 1, own)
+    found = [each for each in said(tmp_path, notebook) if "below its check" in each]
+    assert len(found) == (not is_graded)
+
+
+@pytest.mark.parametrize(
+    ("at", "helper", "is_named"),
+    [
+        (f"check-{ID}", "def helper(image): return image", True),
+        (ID, "def helper(image): return image", False),
+        (f"check-{ID}", "image = 1", False),
+    ],
+)
+def test_a_helper_below_the_check_is_named(
+    klass: Class, tmp_path: Path, at: str, helper: str, is_named: bool
+) -> None:
+    notebook = klass.honest()
+    cell_of(notebook, ID)["source"] = "def to_unit_range(image):\n    return helper(image)"
+    own = {"cell_type": "code", "source": helper, "metadata": {}, "id": "mine"}
+    notebook["cells"].insert(notebook["cells"].index(cell_of(notebook, at)) + 1, own)
+    sentence = f"wrong     The cell {ID} uses `helper`, which only a cell below its check defines."
+    assert any(each.startswith(sentence) for each in said(tmp_path, notebook)) == is_named
+
+
 def test_a_notebook_that_names_no_release_is_not_called_an_older_one(
     klass: Class, tmp_path: Path
 ) -> None:

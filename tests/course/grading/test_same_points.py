@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -68,6 +69,10 @@ def _answer_that_is_graded(notebook: Notebook) -> None:
     cell_of(notebook, CHECK)["metadata"]["nbgrader"]["solution"] = True
 
 
+def _check_that_asserts(notebook: Notebook) -> None:
+    cell_of(notebook, CHECK)["source"] = "assert True"
+
+
 CHANGES = [_other_points, _other_name, _no_cell]
 CELLS = [_no_answer_cell, _answer_below_its_check, _answer_as_text]
 
@@ -100,7 +105,7 @@ def test_a_released_notebook_that_is_not_the_one_with_the_answers(
     assert f"{CHECK} ({PIXELS:g} points and " in said
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [*CHANGES, _check_that_asserts])
 def test_notebooks_that_are_not_the_definitions(
     school: School, change: Callable[[Notebook], None]
 ) -> None:
@@ -118,13 +123,20 @@ def test_a_released_notebook_with_other_cells(
     assert "do not agree on " in _refused(school, BUILD)
 
 
-@pytest.mark.parametrize("change", [*CELLS, _other_function, _other_arguments])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        *((change, "it has no cell pixels above its check") for change in CELLS),
+        (_other_function, "another text in the cell pixels above its check"),
+        (_other_arguments, "another text in the cell pixels above its check"),
+    ],
+)
 def test_notebooks_without_the_answer_that_the_definition_asks_for(
-    school: School, change: Callable[[Notebook], None]
+    school: School, change: Callable[[Notebook], None], said: str
 ) -> None:
     for folder in ("notebooks", "solutions"):
         _change(school, folder, change)
-    assert "has no cell pixels above its check with the text" in _refused(school, BUILD)
+    assert said in _refused(school, BUILD)
 
 
 @pytest.mark.parametrize("change", [_other_function, _other_arguments])
@@ -133,7 +145,9 @@ def test_a_released_notebook_whose_stub_is_another(
 ) -> None:
     # learners wrote the older arguments, and perfect ones lost points
     _change(school, "notebooks", change)
-    assert "The released notebook has no cell pixels above" in _refused(school, BUILD)
+    assert "The released notebook differs from the definition: it has another" in _refused(
+        school, BUILD
+    )
 
 
 def test_a_damaged_notebook(school: School) -> None:
@@ -259,8 +273,10 @@ def test_nbgraders_own_command_refuses_too(school: School) -> None:
 
 def test_a_cell_of_the_instructors_own_needs_no_definition(school: School) -> None:
     def with_asserts(notebook: Notebook) -> None:
-        cell_of(notebook, CHECK)["source"] = "assert pixels is not None"
-        _other_points(notebook)
+        own = copy.deepcopy(cell_of(notebook, CHECK))
+        own |= {"id": "mine", "source": "assert pixels is not None"}
+        own["metadata"]["nbgrader"]["grade_id"] = "check-mine"
+        notebook["cells"].append(own)
 
     for folder in ("notebooks", "solutions"):
         _change(school, folder, with_asserts)

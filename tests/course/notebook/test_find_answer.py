@@ -161,12 +161,42 @@ def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
     assert not find(sample, {name: answer}, [own]).note  # a host may give other ids
     assert not find(sample, {name: answer}, [own, stub]).note
     empty = replace(stub, source="def strides_of(shape): pass")
-    for left in (empty, Run(1, "print('see above')", sample.id, None)):
+    others = ("print('see above')", "x = 1", "import math")  # such a line is no answer either
+    for left in (empty, *(Run(1, text, sample.id, None) for text in others)):
         for form in (RIGHT, *FORMS):
             own = Run(2, form, "own", None, bound=frozenset([name, "other"]))
             assert "Move it into the answer cell" in find(sample, {name: answer}, [left, own]).note
     other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
     assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
+
+
+def test_an_answer_that_the_stub_replaced_is_named():
+    stub = load()["sample-strides"].released_source
+    text = in_cells(stub, CHECK)
+    assert "was defined in" not in text
+    name, sample = "strides_of", load()["sample-strides"]
+    own = Run(2, RIGHT, "own", None, bound=frozenset([name]))
+    released = Run(3, stub, sample.id, None, bound=frozenset([name]))
+    made: dict[str, object] = {}
+    exec(stub, made)
+    found = find(sample, {name: made[name]}, [own, released], lambda value: stub)
+    assert found.state == "not started"
+    assert found.note.startswith("`strides_of` was defined in cell [2]. After that the answer cell")
+    assert not find(sample, {name: made[name]}, [released], lambda value: stub).note
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["dtypes['a'] = 'int64'", "dtypes.update(a='int64')", "dtypes |= {}", "print(dtypes['a'])"],
+)
+def test_predictions_that_another_cell_writes_are_named(change):
+    asked = load()["sample-dtype"]
+    place = Run(1, "dtypes = {}", asked.id, None, bound=frozenset(["dtypes"]))
+    own = Run(2, change, "own", None)
+    note = find(asked, {"dtypes": {"a": "int64"}}, [place, own]).note
+    said = "`dtypes` was changed in cell [2]. Write the predictions in the answer cell"
+    assert note.startswith(said) == ("print" not in change)
+    assert not find(asked, {"dtypes": {"a": "int64"}}, [own, place]).note
 
 
 def test_an_answer_and_its_check_in_one_cell_are_checked():
