@@ -139,7 +139,9 @@ def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     by_umask = any(mode & (stat.S_IWGRP | stat.S_ISGID) == stat.S_IWGRP for mode in modes)
     if not by_umask and not any(mode & stat.S_IWOTH for mode in modes):
         return []
-    found = intake.owners_of(folder / chapter) | {above[0].st_uid}
+    found = {above[0].st_uid}
+    with contextlib.suppress(OSError):
+        found |= intake.owners_of(folder / chapter)
     known = {os.getuid(), 0, above[1].st_uid}
     return sorted(uid for uid in found - known if intake.account(uid) != folder.name)
 

@@ -125,7 +125,19 @@ class Collect(ExchangeCollect):
         if not learner:
             self.log.error("%r is not collected: it names no learner.", record["filename"])
             return False
-        found = intake.owners_of(Path(self.inbound_path, record["filename"]))
+        entry = Path(self.inbound_path, record["filename"])
+        try:
+            found = intake.owners_of(entry)
+        except OSError as problem:  # a link, a file, a folder that is closed
+            owner = "nobody"
+            with contextlib.suppress(OSError):  # it has just been removed
+                owner = intake.account(entry.lstat().st_uid)
+            self.log.error(
+                "%r is not collected: it is in the name of %r, belongs to %r, and is no folder "
+                "that can be read (%s).",
+                *(record["filename"], learner, owner, problem.strerror),
+            )
+            return False
         owners = self._owners(learner)
         others = sorted(found - (found if owners is None else owners))
         if others:
