@@ -19,7 +19,7 @@ from typing import Any
 
 from course.grading import agreement, intake, judge
 from course.grading.intake import Submission
-from course.grading.pool import Job, results
+from course.grading.pool import WORKER_ENDED, Job, results
 from course.grading.result import Result, stored
 from course.grading.writer import Writer
 from course.notebook import matching
@@ -31,7 +31,10 @@ from course.shared.errors import CourseError
 from course.shared.words import listed
 
 MOST_FAULTS = 3
-"""Submissions in a row that the machine could not grade, after which no others are tried."""
+"""Submissions in a row that the machine could not grade, after which no others are tried.
+
+Those that ended their workers are not counted.
+"""
 LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
 
@@ -290,7 +293,8 @@ def grade(
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
             in_a_row = 0
             for result in coming:
-                in_a_row = 0 if sink(result) else in_a_row + 1
+                # one learner's notebook may end its workers, and so may three
+                in_a_row = 0 if sink(result) else in_a_row + (result.sentence != WORKER_ENDED)
                 if in_a_row >= MOST_FAULTS:
                     break
     done, faults = sink.done, sink.faults
