@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -57,7 +58,9 @@ def secret_of(root: Path) -> bytes:
             file.chmod(0o600)
         secret = file.read_bytes()
     except OSError as problem:
-        raise CourseError(f"{file} cannot be read or written ({problem.strerror}).") from None
+        raise CourseError(
+            f"{file} cannot be read or written ({problem.strerror}). A folder there has to go."
+        ) from None
     if len(secret) < 16 or len({*secret}) < 6:  # a power cut may leave zeros
         raise CourseError(
             f"{file} holds no secret: whoever knows that foresees the numbers of every check. "
@@ -120,6 +123,8 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     try:
         folder.name.encode()
     except UnicodeEncodeError:
+        if (encoding := sys.getfilesystemencoding()) != "utf-8":
+            return f"this locale reads names as {encoding}; run it again with PYTHONUTF8=1"
         return "its name is not UTF-8, which a gradebook needs"
     if folder.name.startswith(".") or not folder.name.isprintable():
         return "its name begins with a dot, or holds what cannot be printed"
@@ -265,7 +270,7 @@ def grade(
             profile = profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
-        with _as_course_error("The gradebook cannot be opened"):
+        with _as_course_error("The gradebook, or the folder of results, cannot be opened"):
             own = config or nbgrader_config(own=True)
             writer = stack.enter_context(contextlib.closing(Writer(root, source, own)))
 

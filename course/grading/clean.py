@@ -105,16 +105,13 @@ def _opened_anew(text: str) -> int:
     >>> _opened_anew("<b><p><p>") == 3 * _opened_anew("<b>")
     True
     """
-    links, others = [0], Counter[str]()
+    links, others = Counter[str](), Counter[str]()
     for found in _FORMATTING.finditer(text):
         plain = _PLAIN_TAG.match(text, found.start())
         tag = plain[0] if plain else text  # elsewhere its end may be anywhere
-        if found[0].lower() == "<a":
-            links.append(len(tag))
-        else:
-            others[tag] += 1
+        (links if found[0].lower() == "<a" else others)[tag] += 1
     opened = sum(min(count, 3) * (len(tag) + _ELEMENT) for tag, count in others.items())
-    return text.count("<") * (opened + max(links) + _ELEMENT)
+    return text.count("<") * (opened + max(map(len, links), default=0) + _ELEMENT)
 
 
 _ELEMENT = 60

@@ -128,15 +128,10 @@ class Collect(ExchangeCollect):
         entry = Path(self.inbound_path, record["filename"])
         try:
             found = intake.owners_of(entry)
-        except OSError as problem:  # a link, a file, a folder that is closed
-            owner = "nobody"
-            with contextlib.suppress(OSError):  # it has just been removed
+        except OSError as problem:  # a link, a file, a closed folder, or nothing any more
+            with contextlib.suppress(OSError):  # then there is nothing to name
                 owner = intake.account(entry.lstat().st_uid)
-            self.log.error(
-                "%r is not collected: it is in the name of %r, belongs to %r, and is no folder "
-                "that can be read (%s).",
-                *(record["filename"], learner, owner, problem.strerror),
-            )
+                self.log.error("%r of %s is not collected: %s", entry.name, owner, problem)
             return False
         owners = self._owners(learner)
         others = sorted(found - (found if owners is None else owners))

@@ -116,8 +116,9 @@ def test_what_somebody_else_makes_of_another_kind_is_refused_and_the_own_stays(
     os.chown(forged, pwd.getpwnam(EVE).pw_uid, -1, follow_symlinks=False)
     exchange.collect()
     assert exchange.collected() == {ADA: b"ada's"}
-    assert f"{forged.name!r} is not collected: it is in the name of '{ADA}'" in caplog.text
-    assert f"'{EVE}'" in caplog.text
+    (said,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert said.startswith(f"{forged.name!r}")
+    assert EVE in said
 
 
 @needs_root
