@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from course.shared import paths
 from course.shared.errors import TimeLimit
 
 LONGEST_READ, LEAST_READ = 5.0, 0.1
-"""Seconds in which all cells are parsed, and for each cell after that."""
+"""Seconds in which all cells of a notebook are parsed, and for the one that is the last then."""
 WRONG, LOOK, REPAIRED = "wrong", "look", "repaired"
 IMPORTABLE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
 """What notebooks may import while they are graded, besides Python's own library."""
@@ -88,7 +89,8 @@ def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[
     found += _about_file(content, source)
     until = time.monotonic() + LONGEST_READ
     for cell in repaired.cells:
-        if cell["cell_type"] == "code" and not matching.is_check(cell):
+        is_read = time.monotonic() < until
+        if is_read and cell["cell_type"] == "code" and not matching.is_check(cell):
             seconds = max(until - time.monotonic(), LEAST_READ)
             for kind, sentence in _about_cell(cell, seconds):
                 if kind == WRONG and cell["id"] == source.setup:
@@ -98,10 +100,14 @@ def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[
                     )
                 found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
     found += _beside(content, repaired.cells, source)
-    found += _helpers_below(repaired.cells, source)
-    found += _misplaced(content, repaired.cells, source)
+    found += _helpers_below(repaired.cells, source, until)
+    found += _misplaced(content, repaired.cells, source, until)
     found += _without_its_name(repaired.cells, source)
     found += _not_started(repaired.cells, source)
+    if time.monotonic() >= until:
+        found.append(
+            Finding(LOOK, "Its code takes too long to read: not all cells were looked at.")
+        )
     order = (WRONG, LOOK, REPAIRED)
     return sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.kind))
 
@@ -249,10 +255,14 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         yield Finding(LOOK, sentence)
 
 
-def _helpers_below(cells: list[Cell], source: Source) -> Iterator[Finding]:
+def _helpers_below(cells: list[Cell], source: Source, until: float) -> Iterator[Finding]:
     """Names that an answer uses and that only a cell below its check defines."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    bound = [bound_names(cell["source"]) for cell in code]
+    bound: list[set[str]] = []
+    for cell in code:
+        if time.monotonic() >= until:
+            return  # `examine` says so
+        bound.append(bound_names(cell["source"]))
     for answer in filter(matching.is_answer, code):
         check = f"check-{matching.grade_id(answer)}"
         end = next((at for at, cell in enumerate(code) if matching.grade_id(cell) == check), None)
@@ -269,8 +279,11 @@ def _helpers_below(cells: list[Cell], source: Source) -> Iterator[Finding]:
                 )
 
 
-def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
+def _misplaced(
+    content: bytes, cells: list[Cell], source: Source, until: float
+) -> Iterator[Finding]:
     """Answers where grading does not look: in the cell of a check or of another exercise."""
+    bound_in = cache(bound_names)
     released = {cell["id"]: cell for cell in source.released["cells"]}
     given = {cell["source"].strip() for cell in released.values()}
     own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
@@ -284,8 +297,9 @@ def _misplaced(content: bytes, cells: list[Cell], source: Source) -> Iterator[Fi
             if not is_untouched and is_own:
                 continue  # a cell of the learner's own, which runs before the check
             made = matching.defines(cell, stub)
-            if not made and is_own and cell["cell_type"] == "code":
-                names = matching.defined_names(stub["source"]) & bound_names(cell["source"])
+            is_read = time.monotonic() < until
+            if is_read and not made and is_own and cell["cell_type"] == "code":
+                names = matching.defined_names(stub["source"]) & bound_in(cell["source"])
                 if names:  # by an unpacking, a loop, an import, ...
                     yield Finding(
                         LOOK,

@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +20,7 @@ from typing import Any
 
 from course.grading import agreement, intake, judge
 from course.grading.intake import Submission
-from course.grading.pool import Job, results
+from course.grading.pool import WORKER_ENDED, Job, results
 from course.grading.result import Result, stored
 from course.grading.writer import Writer
 from course.notebook import matching
@@ -31,7 +32,10 @@ from course.shared.errors import CourseError
 from course.shared.words import listed
 
 MOST_FAULTS = 3
-"""Submissions in a row that the machine could not grade, after which no others are tried."""
+"""Submissions in a row that the machine could not grade, after which no others are tried.
+
+Those that ended their workers are not counted.
+"""
 LONGEST_NAME = 128
 """Characters of a learner's id in nbgrader's tables."""
 
@@ -54,7 +58,9 @@ def secret_of(root: Path) -> bytes:
             file.chmod(0o600)
         secret = file.read_bytes()
     except OSError as problem:
-        raise CourseError(f"{file} cannot be read or written ({problem.strerror}).") from None
+        raise CourseError(
+            f"{file} cannot be read or written ({problem.strerror}). A folder there has to go."
+        ) from None
     if len(secret) < 16 or len({*secret}) < 6:  # a power cut may leave zeros
         raise CourseError(
             f"{file} holds no secret: whoever knows that foresees the numbers of every check. "
@@ -117,6 +123,8 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     try:
         folder.name.encode()
     except UnicodeEncodeError:
+        if (encoding := sys.getfilesystemencoding()) != "utf-8":
+            return f"this locale reads names as {encoding}; run it again with PYTHONUTF8=1"
         return "its name is not UTF-8, which a gradebook needs"
     if folder.name.startswith(".") or not folder.name.isprintable():
         return "its name begins with a dot, or holds what cannot be printed"
@@ -139,7 +147,9 @@ def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     by_umask = any(mode & (stat.S_IWGRP | stat.S_ISGID) == stat.S_IWGRP for mode in modes)
     if not by_umask and not any(mode & stat.S_IWOTH for mode in modes):
         return []
-    found = intake.owners_of(folder / chapter) | {above[0].st_uid}
+    found = {above[0].st_uid}
+    with contextlib.suppress(OSError):
+        found |= intake.owners_of(folder / chapter)
     known = {os.getuid(), 0, above[1].st_uid}
     return sorted(uid for uid in found - known if intake.account(uid) != folder.name)
 
@@ -260,7 +270,7 @@ def grade(
             profile = profile_for(unsafe=unsafe)
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
-        with _as_course_error("The gradebook cannot be opened"):
+        with _as_course_error("The gradebook, or the folder of results, cannot be opened"):
             own = config or nbgrader_config(own=True)
             writer = stack.enter_context(contextlib.closing(Writer(root, source, own)))
 
@@ -288,7 +298,8 @@ def grade(
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
             in_a_row = 0
             for result in coming:
-                in_a_row = 0 if sink(result) else in_a_row + 1
+                # one learner's notebook may end its workers, and so may three
+                in_a_row = 0 if sink(result) else in_a_row + (result.sentence != WORKER_ENDED)
                 if in_a_row >= MOST_FAULTS:
                     break
     done, faults = sink.done, sink.faults

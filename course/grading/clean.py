@@ -12,6 +12,7 @@ import binascii
 import html
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +31,19 @@ _HARMLESS = re.compile(r"[^<\[&]*")
 """Markdown without these signs has no HTML, no link, no picture."""
 _PASTED = re.compile(r"!\[([^\]\n]{0,200})\]\(attachment:[^)\n]{0,500}\)")
 """A picture that was pasted: it is an attachment of the cell, which intake does not keep."""
+_FORMATTING = re.compile(
+    r"<(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.I
+)
+"""The beginning of a tag that each paragraph within it opens anew, by the rules of HTML."""
+_VALUE = r"""=(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+)"""
+_PLAIN_TAG = re.compile(rf"<\w+(?:[ \t\n]+[\w:-]+(?:{_VALUE})?)*[ \t\n]*/?>", re.ASCII)
+"""A tag that ends where it seems to: no sign of another tag is in it."""
 MOST_HTML, MOST_LEFT = 1 << 20, 2000
 """Characters of one text that are cleaned; those that are shown of a text with too many tags."""
 MOST_KEPT = 1 << 20
 """Characters of all cells of a notebook that a result keeps."""
+MOST_OPENED = 20_000_000
+"""Characters of tags that a sanitiser may have to open anew; each tag takes it memory."""
 
 
 @dataclass
@@ -45,7 +55,7 @@ class Quota:
     markdown: int = 60_000
     """Characters that are rendered; both take seconds where a text is made to."""
     page: int = 2_000_000
-    """Characters of HTML that outputs become."""
+    """Characters of HTML that outputs become, or the markdown of all cells."""
     code: int = 60_000
     """Characters of a learner's code, each of which may become twenty of colour."""
     seconds: float = 1.0
@@ -78,13 +88,34 @@ def clean_html(text: str, quota: Quota | None = None) -> str:
     quota = quota or Quota()
     read = text[:MOST_HTML]
     quota.tags -= read.count("<")
-    if quota.tags < 0:
+    if quota.tags < 0 or _opened_anew(read) > MOST_OPENED:
         return f"<pre>{html.escape(text[:MOST_LEFT])}</pre>"
     import nh3  # the extra `teach` has it; a learner's nbgrader imports this module, too
 
     return nh3.clean(
         read, attribute_filter=_attribute, url_schemes=_SCHEMES, link_rel="noopener noreferrer"
     )
+
+
+def _opened_anew(text: str) -> int:
+    """The most characters of tags that are opened anew in reading a text as HTML.
+
+    Each tag may open anew all of `_FORMATTING` that are open: of alike ones three, of links one.
+
+    >>> _opened_anew("<b><p><p>") == 3 * _opened_anew("<b>")
+    True
+    """
+    links, others = Counter[str](), Counter[str]()
+    for found in _FORMATTING.finditer(text):
+        plain = _PLAIN_TAG.match(text, found.start())
+        tag = plain[0] if plain else text  # elsewhere its end may be anywhere
+        (links if found[0].lower() == "<a" else others)[tag] += 1
+    opened = sum(min(count, 3) * (len(tag) + _ELEMENT) for tag, count in others.items())
+    return text.count("<") * (opened + max(map(len, links), default=0) + _ELEMENT)
+
+
+_ELEMENT = 60
+"""Characters that an element counts besides those of its tag, for what else is kept of it."""
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
@@ -120,6 +151,9 @@ def clean_markdown(source: str, quota: Quota | None = None) -> str:
     if found and _HARMLESS.fullmatch(source):
         return source  # rendering it again takes no longer
     rendered = clean_html(found[0], quota).strip() if found else _as_text(source)
+    quota.page -= len(rendered)
+    if quota.page < 0:
+        rendered = _as_text(source)
     # on one line: a blank line would end the block, and what follows be read as markdown
     lines = "&#10;".join(line.rstrip() for line in re.split(r"\n+", rendered))
     # nbconvert looks from each bracket on for the end of a link to a file

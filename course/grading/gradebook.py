@@ -19,8 +19,9 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.plugins import LateSubmissionPlugin
-from sqlalchemy import Table, bindparam, insert, make_url, select, update
+from sqlalchemy import Table, bindparam, create_engine, insert, inspect, make_url, select, update
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 from traitlets.config import Config
 
 from course.grading import agreement, intake
@@ -296,6 +297,10 @@ def opened(root: Path, config: Config) -> Gradebook:
     url = _url(root, config)
     try:
         course = str(config.CourseDirectory.get("course_id", "")) or "default_course"
+        if make_url(url).get_backend_name() == "sqlite":
+            tables = inspect(create_engine(url, poolclass=NullPool)).get_table_names()
+            if tables and _SUBMISSIONS.name not in tables:  # nbgrader would make its own there
+                raise SQLAlchemyError("it has tables of another program")
         book = Gradebook(url, course)
         book.db.execute(select(Student.id).limit(1))
     except SQLAlchemyError as problem:

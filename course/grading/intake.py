@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from course.grading.session import remove
@@ -120,11 +121,13 @@ MOST_NAMED = 20
 
 
 def owners_of(folder: Path) -> set[int]:
-    """The numbers of the users who own a folder and its entries; none if it cannot be read."""
-    with contextlib.suppress(OSError, Refused), _opened(str(folder)) as opened:
-        names = [".", *(entry.name for entry in _entries(opened))]
+    """The numbers of the users who own a folder and its entries, as far as these are collected.
+
+    Raises OSError for a link, for what is no folder, and for one that cannot be read.
+    """
+    with _opened(str(folder)) as opened, os.scandir(opened) as found:
+        names = [".", *(entry.name for entry in islice(found, MOST_FILES))]
         return {_status(opened, name).st_uid for name in names}
-    return set()
 
 
 def account(uid: int) -> str:

@@ -125,7 +125,14 @@ class Collect(ExchangeCollect):
         if not learner:
             self.log.error("%r is not collected: it names no learner.", record["filename"])
             return False
-        found = intake.owners_of(Path(self.inbound_path, record["filename"]))
+        entry = Path(self.inbound_path, record["filename"])
+        try:
+            found = intake.owners_of(entry)
+        except OSError as problem:  # a link, a file, a closed folder, or nothing any more
+            with contextlib.suppress(OSError):  # then there is nothing to name
+                owner = intake.account(entry.lstat().st_uid)
+                self.log.error("%r of %s is not collected: %s", entry.name, owner, problem)
+            return False
         owners = self._owners(learner)
         others = sorted(found - (found if owners is None else owners))
         if others:

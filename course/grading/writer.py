@@ -101,9 +101,14 @@ class Writer:
 
 
 def write_page(root: Path, source: Source, result: Result) -> str:
-    """Write the folder of the autograded notebook, whole or not at all; the notebook's hash."""
+    """Write the folder of the autograded notebook, whole or not at all; the notebook's hash.
+
+    Raises CourseError if the learner's folder is a link: what it leads to may be anything.
+    """
     page = result.page or autograded(result, source)
     folder = autograded_file(root, result.learner, result.chapter).parent
+    if folder.parent.is_symlink():
+        raise CourseError(f"{folder.parent} is a link; put a folder in its place.")
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
@@ -141,7 +146,7 @@ def autograded(result: Result, source: Source) -> str:
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
     cells = result.cells if is_graded else source.released["cells"]
-    quota = clean.Quota()
+    quota = clean.Quota(page=1_000_000)  # of markdown; outputs have had theirs
     cells = [_written(cell, source, graded, quota) for cell in cells]
     note = _note(result)
     content = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 from classroom import CHAPTER, PIXELS, WITH_WORKERS, Class, School, cell_of, grade, put_first
@@ -53,7 +54,9 @@ def test_a_batch_with_everything_in_it_reaches_everybody(
         assert json.loads(notebook.read_text(encoding="utf-8"))["cells"]
 
 
-def test_a_folder_that_no_gradebook_takes_stops_nobody(school: School, half: bytes) -> None:
+def test_a_folder_that_no_gradebook_takes_stops_nobody(
+    school: School, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     school.submit("bob", half)
     for name in (os.fsdecode(b"\xff\xfe"), "x" * 129):
         school.submit(name, half)
@@ -66,6 +69,9 @@ def test_a_folder_that_no_gradebook_takes_stops_nobody(school: School, half: byt
         "its name is longer than the 128 characters that a gradebook takes.",
         "its name is not UTF-8, which a gradebook needs.",
     ]
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    (last,) = batch.left_out(school.root, CHAPTER)[2:]
+    assert last.endswith("this locale reads names as ascii; run it again with PYTHONUTF8=1.")
 
 
 def test_a_regrade_gives_the_same_bytes(school: School, half: bytes) -> None:

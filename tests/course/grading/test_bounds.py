@@ -14,7 +14,14 @@ import pytest
 from classroom import CHAPTER, FILE, LIMITS, Class, Notebook, cell_of, put_first
 
 from course.grading import intake, judge, pool, similar, worker, writer
-from course.grading.clean import MOST_LEFT, Quota, clean_markdown, clean_outputs, cut_code
+from course.grading.clean import (
+    MOST_LEFT,
+    Quota,
+    clean_html,
+    clean_markdown,
+    clean_outputs,
+    cut_code,
+)
 from course.grading.feedback import Formulas
 from course.grading.intake import Submission
 from course.grading.pool import Job, Worker
@@ -149,10 +156,26 @@ def test_more_memory_than_a_submission_has_is_told(
     assert "more memory than a submission has" in result.sentence
 
 
-MARKDOWN = ["\\\\[a", "\\\\(", "\\begin{a}", "$$a ", "$a", "[", "[a](", "![a](attachment:", "<pre>"]
+def opened_anew(count: int, value: str = "{}") -> str:
+    """Tags of which each paragraph opens all before it anew."""
+    return "".join(f"<b title={value.format(number)}><p>" for number in range(count))
 
 
-@pytest.mark.parametrize("text", MARKDOWN)
+MARKDOWN = [opened_anew(300), opened_anew(3000)]
+MARKDOWN += [
+    "\\\\[a",
+    "\\\\(",
+    "\\begin{a}",
+    "$$a ",
+    "$a",
+    "[",
+    "[a](",
+    "![a](attachment:",
+    "<pre>",
+]
+
+
+@pytest.mark.parametrize("text", MARKDOWN, ids=lambda text: text[:20])
 def test_a_text_costs_no_more_than_seconds_on_each_page(text: str) -> None:
     from nbconvert.filters import markdown2html, strip_files_prefix
 
@@ -163,6 +186,23 @@ def test_a_text_costs_no_more_than_seconds_on_each_page(text: str) -> None:
     page = strip_files_prefix(markdown2html(cell.source))
     assert time.process_time() - begun < 12
     assert len(page) < PAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        (opened_anew(100), True),
+        (opened_anew(3000), False),
+        (opened_anew(3000, "'<{}>'"), False),
+        (opened_anew(1000, '"a=\'>{}"'), False),
+        (f"<a title='{'x' * 500_000}'>" + "<p>" * 10_000, False),
+        ("<table>" + "<tr><td><b>1</b></td><td><i>2</i></td></tr>" * 1500, True),
+        ("".join(f"<p><a href='https://x.org/{n}'>{n}</a> <b>b</b>" for n in range(2000)), True),
+    ],
+    ids=range(7),
+)
+def test_html_that_would_fill_the_memory_is_shown_as_text(text: str, is_kept: bool) -> None:
+    assert clean_html(text).startswith("<pre>") != is_kept
 
 
 def test_what_is_cut_of_a_text_is_told() -> None:
@@ -179,6 +219,9 @@ def test_a_page_has_a_size() -> None:
     first, second = clean_outputs(outputs, quota)
     assert first["text"] == "a"
     assert "The rest is not shown: the notebook's outputs are too large" in second["text"]
+    texts = Quota(page=1000)
+    shown = [clean_markdown(f"<b>{'a' * 500}", texts) for _ in range(2)]
+    assert ["<pre>" in each for each in shown] == [False, True]
     assert cut_code("x = 1", quota) == "x = 1"
     assert cut_code("y = 1\n" * 100, quota).endswith("the notebook's code is too long for a page.]")
 

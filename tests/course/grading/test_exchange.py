@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,36 @@ def test_what_somebody_else_hands_in_is_refused_and_the_own_stays(
     assert all(f"belongs to '{EVE}'" in each for each in said)
     exchange.collect(before_duedate=True)
     assert exchange.collected() == {ADA: b"ada's"}
+
+
+def as_a_link(entry: Path) -> None:
+    entry.symlink_to("/tmp")
+
+
+def as_a_link_to_nothing(entry: Path) -> None:
+    entry.symlink_to("nothing")
+
+
+def as_a_full_folder(entry: Path) -> None:
+    entry.mkdir()
+    for number in range(1001):
+        (entry / str(number)).touch()
+
+
+@needs_root
+@pytest.mark.parametrize("make", [as_a_link, as_a_link_to_nothing, os.mkfifo, as_a_full_folder])
+def test_what_somebody_else_makes_of_another_kind_is_refused_and_the_own_stays(
+    exchange: Exchange, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
+) -> None:
+    exchange.hand_in(ADA, b"ada's", ADA)
+    forged = exchange.inbound / f"{ADA}+{CHAPTER}+2099-03-01 10:00:00.000000 UTC+x"
+    make(forged)
+    os.chown(forged, pwd.getpwnam(EVE).pw_uid, -1, follow_symlinks=False)
+    exchange.collect()
+    assert exchange.collected() == {ADA: b"ada's"}
+    (said,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert said.startswith(f"{forged.name!r}")
+    assert EVE in said
 
 
 @needs_root

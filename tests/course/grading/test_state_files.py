@@ -49,12 +49,20 @@ def folder(file: Path) -> None:
     (file / "x").touch()
 
 
-@pytest.mark.parametrize("change", [foreign, noise, folder])
+def of_another_program(file: Path) -> None:
+    file.unlink()
+    with sqlite3.connect(file) as other:
+        other.execute("create table songs (name text)")
+
+
+@pytest.mark.parametrize("change", [foreign, of_another_program, noise, folder])
 def test_a_gradebook_that_is_none_is_named(
     school: School, half: bytes, change: Callable[[Path], None]
 ) -> None:
     school.submit("bob", half)
-    change(school.root / "course" / "gradebook.db")
+    book = school.root / "course" / "gradebook.db"
+    change(book)
+    before = None if change is folder else book.read_bytes()
     with pytest.raises(
         CourseError, match=r"gradebook\.db.* cannot be opened.*put a copy.*assignment CHAPTER --fo"
     ):
@@ -62,6 +70,7 @@ def test_a_gradebook_that_is_none_is_named(
     if change is not folder:
         with pytest.raises(CourseError, match=r"gradebook\.db.* cannot be opened"):
             roster(school.root, nbgrader_config())
+        assert book.read_bytes() == before, "no table is made in what is another program's"
 
 
 @pytest.mark.rest
@@ -77,7 +86,7 @@ def test_the_gradebook_of_another_course_is_named(school: School, half: bytes) -
     [
         (emptied, "holds no secret.*remove it"),
         (zeros, "holds no secret.*remove it"),
-        (folder, "cannot be read"),
+        (folder, "cannot be read.*A folder there has to go"),
     ],
 )
 def test_a_secret_that_is_none_is_refused(
@@ -99,6 +108,37 @@ def test_a_damaged_autograded_notebook_is_written_again(school: School, half: by
     noise(file)
     grade(school)
     assert file.read_bytes() == before
+
+
+def in_place_of_all(school: School) -> Path:
+    file = school.root / "course" / "graded"
+    shutil.rmtree(file, ignore_errors=True)
+    file.touch()
+    return file
+
+
+def as_a_link(school: School) -> Path:
+    link = school.root / "course" / "autograded" / "bob"
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(school.root / "course" / "submitted")
+    return link
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (in_place_of_all, "folder of results, cannot be opened .*{path}"),
+        (as_a_link, "{path} is a link; put a folder"),
+    ],
+)
+def test_what_lies_in_place_of_a_folder_of_results_is_named(
+    school: School, half: bytes, make: Callable[[School], Path], words: str
+) -> None:
+    school.submit("bob", half)
+    path = make(school)
+    with pytest.raises(CourseError, match=words.format(path=path)):
+        grade(school)
+    assert not Path(school.root, "course", "submitted", CHAPTER).exists()
 
 
 def of_ada(file: Path) -> None:
