@@ -118,6 +118,9 @@ torch.ones(2)*(-2**63-1)
 torch.ones(2)==2**64
 torch.ones(2)<2**64
 torch.ones(2,dtype=torch.int64)+2**63
+2**63+torch.tensor([True])
+torch.tensor([True])<2**63
+torch.tensor([True])*2.**63
 torch.ones(2,dtype=torch.int64)+2**64
 torch.ones(2,dtype=torch.int64)*2**63
 torch.ones(2,dtype=torch.int64)==2**63
@@ -457,6 +460,12 @@ torch.tensor([300.,1000.,0.001],dtype=torch.half)**-0.5
 x=torch.zeros(70000,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.mean(),x)[0][:3]
 torch.tensor([60000.,60000.],dtype=torch.half).mean()
 torch.tensor([[60000.,60000.]],dtype=torch.half).mean(1)
+x=torch.tensor([[300.,-300.,150.,75.]],dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.nn.functional.layer_norm(x,(4,))[0,0],x)[0].mul(1000).round()
+x=torch.tensor([[300.,-300.]],dtype=torch.half);w=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.nn.functional.layer_norm(x,(2,),w)[0,0],w)[0]
+torch.zeros(2,dtype=torch.half).scatter_add(0,torch.zeros(3000,dtype=torch.int64),torch.ones(3000,dtype=torch.half))
+x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.gather(0,torch.zeros(3000,dtype=torch.int64)).sum(),x)[0]
+x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.take_along_dim(x,torch.zeros(3000,dtype=torch.int64),0).sum(),x)[0]
+torch.addmm(torch.full((1,),-30000.).half(),torch.full((1,1),300.).half(),torch.full((1,1),300.).half())
 """
 NODES_OF_PRODUCTS = r"""
 repr(torch.ones(5,3)@torch.ones(2,3,4,requires_grad=True))
