@@ -110,6 +110,9 @@ def layer_norm(
     tensor([-1.0000,  1.0000])
     """
     need_tensor("layer_norm", input)
+    if isinstance(normalized_shape, int):
+        first = str(errors.must_be("layer_norm", "normalized_shape", 2, "tuple of ints", 0))
+        raise TypeError(errors.message(first, repair=f"({normalized_shape},)"))
     own, shapes = tuple(normalized_shape), [tuple(x.shape) for x in (weight, bias) if x is not None]
     if len(own) > 1:
         first = f"layer_norm takes one dimension, not {own}; others are not part of tensorkit"

@@ -451,6 +451,22 @@ torch.arange(6.).view(2,3).split(split_size=1)[1]
 torch.split(torch.arange(6.),split_size_or_sections=4)[1]
 torch.ones(6).reshape(2,3,foo=1)
 """
+REFUSED_SIZES = r"""
+torch.linalg.solve(torch.ones(2,3),torch.ones(2))
+torch.linalg.solve(torch.ones(2),torch.ones(2))
+torch.linalg.solve(torch.eye(2),torch.ones(3))
+torch.linalg.solve(torch.eye(2),torch.ones(3,2))
+torch.linalg.inv(torch.ones(2,3))
+torch.ones(3).split(0)
+torch.ones(3).split(-1)
+torch.ones(0).split(0)[0]
+torch.ones(3).repeat(2,-1)
+torch.ones(2).expand(-1,2)
+torch.ones(2).expand(-1,3,2)
+torch.nn.functional.layer_norm(torch.ones(2,4),4)
+torch.add(torch.ones(2),None)
+torch.maximum(torch.ones(2),None)
+"""
 NAN_OF_THE_LARGEST = r"""
 x=torch.tensor([[nan,1.,2.],[3.,-3.,0.]],requires_grad=True);torch.autograd.grad(x.norm(inf,1).sum(),x)[0]
 """
