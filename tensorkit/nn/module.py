@@ -327,7 +327,7 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._own(Module).values())
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             first = f"{type(self).__name__} takes no slices; they are not part of tensorkit"
             raise NotSupportedError(first, repair="tk.nn.Sequential(*list(modules)[:2])")
