@@ -100,6 +100,7 @@ _FAMILIES = {
     "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_",
     "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
+    "x.copy_(x == y) and its like": "eq_ ne_ lt_ le_ gt_ ge_",
     "x.as_strided": "unfold",
     "y - x": "rsub",
     "x - x.trunc()": "frac",
@@ -182,13 +183,14 @@ _OPTIONS = {
         "keep_vars prefix remove_duplicate"
     ),
     "layer(i) * (i != padding_idx)[..., None], which is 0 there and has no gradient": "padding_idx",
-    "layer.requires_grad_(False): the scale stays 1, the shift 0": "bias elementwise_affine",
+    "layer.bias.requires_grad_(False), which then stays 0": "bias",
+    "layer.requires_grad_(False): the scale stays 1, the shift 0": "elementwise_affine",
     "without it, which computes something else": "amsgrad dampening decoupled_weight_decay "
     "include_self max_norm nesterov norm_type scale_grad_by_freq",
     "a call for each of the gradients": "is_grads_batched",
     "x[y != ignore_index], y[y != ignore_index]": "ignore_index",
     "(1 - s) * cross_entropy(x, y) - s * x.log_softmax(-1).mean()": "label_smoothing",
-    "layer.to(dtype), x.to(dtype)": "dtype out_dtype",
+    "layer.to(dtype), x.to(dtype); of view: tk.from_numpy(x.numpy().view(...))": "dtype out_dtype",
     "x = f(x)": "inplace",
     'x // y for "floor", (x / y).trunc() for "trunc" of floating-point numbers': "rounding_mode",
     "(x * 10**n).round() / 10**n": "decimals",
@@ -215,7 +217,7 @@ def _by_name(families: dict[str, str]) -> dict[str, str]:
 
 _INSTEAD = _by_name(_FAMILIES)
 _OF_PARTS = _by_name(_PARTS)
-_REPAIRS = _by_name(_OPTIONS)
+OPTIONS = _by_name(_OPTIONS)
 OF_TENSORS = frozenset(_INSTEAD)
 
 
@@ -239,8 +241,10 @@ def sentence(owner: str, name: str, kind: str = "") -> str:
     ``kind``: the class of an object that lacks it.
     """
     instead = _INSTEAD.get(name) or (_OF_PARTS.get(name) if "." in owner else None)
-    if instead is None and name[-1:] == "_" != name[0] and "." not in owner:  # a form in place
-        instead = f"x = {_INSTEAD.get(name[:-1], f'x.{name[:-1]}(...)')}"
+    if instead is None and name[-1:] == "_":  # a form in place
+        plain = f"x.{name[:-1]}(...)" if owner == "Tensor" else None
+        plain = _INSTEAD.get(name[:-1], plain) if "." not in owner else None
+        instead = plain and f"x = {plain}"
     if instead is not None and instead.startswith("nothing"):
         return f"{owner}.{name} is not part of tensorkit; leave it out{instead[7:]}"
     if instead is not None:
@@ -278,11 +282,11 @@ def understood(owner: str, has: Collection[str], given: Mapping[str, Any]) -> di
         own = NUMPYS_NAMES.get(name, name)
         if own in has:
             found[own] = value
-        elif name not in _REPAIRS:
+        elif name not in OPTIONS:
             raise TypeError(f"{owner}() got an unexpected keyword argument '{name}'") from None
         elif repr(value) not in _DEFAULTS.get(name, "None False 0 0.0 ''").split():
             first = f"{owner} has {', '.join(has) or 'no options'}; {name} is not part of tensorkit"
-            raise NotSupportedError(first, repair=_REPAIRS[name]) from None
+            raise NotSupportedError(first, repair=OPTIONS[name]) from None
     return found
 
 
@@ -323,5 +327,4 @@ def call_again(
 
 def misfit(first: str, has: Collection[str]) -> TypeError:
     """The error of a call with too many or too few arguments, which says what there is."""
-    names = ", ".join(has)
-    return TypeError(message(first, f"Parameters: {names or 'none'}.", repair=names and "by name"))
+    return TypeError(message(first, f"Parameters: {', '.join(has) or 'none'}."))

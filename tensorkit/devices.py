@@ -143,6 +143,11 @@ class Backend:
 
     def add_at(self, total: Any, indices: Any, values: Any) -> None:
         """Add ``values`` to ``total`` at ``indices``, an index whose positions may repeat."""
+        if total.dtype.char == "e":  # float16 cannot even count to 4096
+            sums = total.astype(np.float32)
+            self.add_at(sums, indices, values)
+            total[...] = sums
+            return
         is_host = total.__class__ is np.ndarray
         if is_host and total.ndim > 1 and total.flags.c_contiguous:  # five times as fast
             index = indices if isinstance(indices, tuple) else (indices,)

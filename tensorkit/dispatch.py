@@ -265,15 +265,15 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             return NotImplemented
         return call_layers(definition, (input, other), {})
 
-    def call(input: Any, other: Any = None, **options: Any) -> Any:
+    def call(input: Any, other: Any = ..., **options: Any) -> Any:  # ...: it was not given
         if not isinstance(input, TensorBase) and state.on_arrays:  # in a formula
             if input.__class__ is other.__class__ is _ndarray and not options:
                 return compute(input, other)
             return call_on_arrays(definition, input, other, **options)
-        found = NotImplemented if options or other is None else operator(input, other)
+        found = NotImplemented if options or other is ... else operator(input, other)
         if found is not NotImplemented:
             return found
-        return call_layers(definition, (input,) if other is None else (input, other), options)
+        return call_layers(definition, (input,) if other is ... else (input, other), options)
 
     def reflected(tensor: Any, number: Any) -> Any:
         found = None
@@ -307,7 +307,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:  # noqa: C901 - 
     name = f"{definition.name}_"
     otherwise = in_place(call, definition.name, partial(_check_in_place, definition))
 
-    def inplace(input: Any, other: Any = None, **options: Any) -> Any:
+    def inplace(input: Any, other: Any = ..., **options: Any) -> Any:
         is_done = False
         try:
             a, node = input._array, input._node
@@ -339,7 +339,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:  # noqa: C901 - 
             return input
         if isinstance(other, _ndarray):
             refusals.refuse_array(definition, input, other)
-        others = () if other is None else (other,)
+        others = () if other is ... else (other,)
         return otherwise(input, *others, **options)
 
     inplace.__doc__ = f"``{definition.name}``, in place."
@@ -356,6 +356,7 @@ def _ufunc_of(definition: Definition, array: Any) -> Any:
 def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:
     """Raise where the result of an operation of two does not fit into the first, as PyTorch."""
     values = definition.bind(args, options)
+    refusals.check_tensors(definition, values)
     if definition.check is not None:
         definition.check(**values)
     input, other = (values[name] for name in definition.inputs)

@@ -100,12 +100,10 @@ def as_dtype(function: str, value: Any) -> DType:
     )
 
 
-def refuse(name: str) -> NoReturn:
+def refuse(name: str, repair: str = "dtype=tk.float32") -> NoReturn:
     """Raise: the dtype ``name`` exists in PyTorch and not here."""
     have = ", ".join(dtype.name for dtype in ALL)
-    raise NotSupportedError(
-        f"tensorkit has no dtype {name}", f"It has: {have}.", repair="dtype=tk.float32"
-    )
+    raise NotSupportedError(f"tensorkit has no dtype {name}", f"It has: {have}.", repair=repair)
 
 
 def of_numpy(dtype: np.dtype[Any]) -> DType:
@@ -113,7 +111,8 @@ def of_numpy(dtype: np.dtype[Any]) -> DType:
     found = _BY_NUMPYS.get(dtype)
     if found is None:
         if dtype.name in _ABSENT:
-            refuse(dtype.name)
+            repairs = {"c": "array.real, array.imag", "u": 'array.astype("int64")'}
+            refuse(dtype.name, repairs.get(dtype.kind, 'array.astype("float32")'))
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{dtype.type.__name__}. The only supported "
             "types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "

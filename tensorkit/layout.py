@@ -193,6 +193,10 @@ def check_expand(shape: Ints, to: Ints, asked: Ints) -> None:
     if lead < 0:
         first = f"expand(): the tensor has {len(shape)} dimensions, and {sizes(to)} has fewer"
         raise ShapeError(first, repair="x.reshape(size), if it has as many elements")
+    for dim, size in enumerate(to[:lead]):
+        if size < 0:
+            first = f"The expanded size of the tensor ({size}) isn't allowed in a leading"
+            raise ShapeError(f"{first}, non-existing dimension {dim}")
     for dim in range(len(to) - 1, lead - 1, -1):
         if shape[dim - lead] not in (1, to[dim]):
             raise ShapeError(

@@ -112,7 +112,7 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
             fits = fits and (bool in kinds or object in kinds or not isinstance(value, bool))
         if not fits:
             first = f"{definition.name}(): {name} must be {word}, not {type_name(value)}."
-            example = {bool: "True", float: "0.5", str: "..."}.get(annotation, "0")
+            example = {bool: "True", float: "0.5", str: "..."}.get(annotation, "-1")
             raise TypeError(message(first, repair=f"{name}={example}"))
 
 

@@ -53,12 +53,12 @@ class Gpu(CudaBackend):
         add, kind = self.xp.add.at, total.dtype
         if kind == np.int64:  # bits add alike with and without a sign
             add(total.view(np.uint64), indices, values.view(np.uint64))
-        elif kind.itemsize >= 4 or kind == np.float16:
+        elif kind.itemsize >= 4:
             add(total, indices, values)
         else:
-            sums = self.xp.zeros(total.shape, np.int32)
-            add(sums, indices, values.astype(np.int32))
-            total += sums.astype(kind)
+            sums = total.astype(np.float32 if kind == np.float16 else np.int32)
+            add(sums, indices, values.astype(sums.dtype))
+            total[...] = sums.astype(kind)
 
     def product(self, x: Any, y: Any) -> Any:
         """Of vectors or matrices, or of matrices in pairs, (b, n, m) and (b, m, p)."""

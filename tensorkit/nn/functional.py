@@ -110,6 +110,9 @@ def layer_norm(
     tensor([-1.0000,  1.0000])
     """
     need_tensor("layer_norm", input)
+    if isinstance(normalized_shape, int):
+        first = str(errors.must_be("layer_norm", "normalized_shape", 2, "tuple of ints", 0))
+        raise TypeError(errors.message(first, repair=f"({normalized_shape},)"))
     own, shapes = tuple(normalized_shape), [tuple(x.shape) for x in (weight, bias) if x is not None]
     if len(own) > 1:
         first = f"layer_norm takes one dimension, not {own}; others are not part of tensorkit"
@@ -145,6 +148,13 @@ def _standard(x: Any, eps: float) -> tuple[Any, Any]:
     return centred / deviation, deviation
 
 
+def _in_float32(x: Any) -> Any:
+    """A tensor or an array of float16 as float32: the squares of 300 are no float16; else ``x``."""
+    if x.dtype.itemsize > 2:
+        return x
+    return x.float() if isinstance(x, Tensor) else x.astype(np.float32)
+
+
 def _slope_of_norm(g: Any, x: Any, weight: Any, eps: float) -> Any:
     standard, deviation = _standard(x, eps)
     g = g if weight is None else g * weight
@@ -152,8 +162,10 @@ def _slope_of_norm(g: Any, x: Any, weight: Any, eps: float) -> Any:
 
 
 _native_layer_norm.grad(
-    input=lambda g, input, weight, eps: _slope_of_norm(g, input, weight, eps),
-    weight=lambda g, input, eps: g * _standard(input, eps)[0],
+    input=lambda g, input, weight, eps: _slope_of_norm(
+        _in_float32(g), _in_float32(input), weight, eps
+    ),
+    weight=lambda g, input, eps: g * _standard(_in_float32(input), eps)[0],
     bias=lambda g: g,
 )
 
@@ -405,12 +417,16 @@ def binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
     >>> tk.nn.functional.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([1.]))
     tensor(0.6931)
     """
-    inside, backend = (x >= 0) & (x <= 1), backend_of(x)
-    if backend is not CPU.backend:
-        backend.device_assert(inside, "The input of this loss was no probability")
-    elif not inside.all():
-        repair = "binary_cross_entropy_with_logits(input, target)"
-        raise errors.DTypeError("all elements of input should be between 0 and 1", repair=repair)
+    backend = backend_of(x)
+    repairs = {"input": "binary_cross_entropy_with_logits(input, target)"}
+    repairs["target"] = "target.clamp(0, 1)    # of targets -1 and 1"
+    for (name, repair), values in zip(repairs.items(), (x, y), strict=True):
+        inside = (values >= 0) & (values <= 1)
+        if backend is not CPU.backend:
+            backend.device_assert(inside, f"The {name} of this loss was no probability")
+        elif not inside.all():
+            first = f"all elements of {name} should be between 0 and 1"
+            raise errors.DTypeError(first, repair=repair)
     least = x.dtype.type(-100)
     yes, no = xp.maximum(xp.log(x), least), xp.maximum(xp.log1p(-x), least)
     return (y - 1) * no - y * yes

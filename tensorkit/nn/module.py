@@ -15,7 +15,7 @@ from tensorkit import absent
 from tensorkit._tensor import Tensor
 from tensorkit.autograd.grad_mode import no_grad
 from tensorkit.creation import empty
-from tensorkit.errors import message
+from tensorkit.errors import NotSupportedError, message
 
 
 class Parameter(Tensor):
@@ -327,7 +327,10 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._own(Module).values())
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            first = f"{type(self).__name__} takes no slices; they are not part of tensorkit"
+            raise NotSupportedError(first, repair="tk.nn.Sequential(*list(modules)[:2])")
         return list(self)[as_index(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:

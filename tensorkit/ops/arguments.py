@@ -125,6 +125,7 @@ def result_type(*values: Any) -> DType:
     torch.float32
     """
     ranked: list[DType | None] = [None, None, None]
+    is_large = False
     for value in values:
         if not is_operand(value):
             raise TypeError(f"result_type() takes tensors and numbers, not {type(value).__name__}")
@@ -132,9 +133,13 @@ def result_type(*values: Any) -> DType:
         rank = 2 if not is_tensor else 0 if value.shape else 1
         number = None if is_tensor else as_number(value)
         own = value.dtype if number is None else dtypes.of_number(number)
+        is_large = is_large or (isinstance(number, int) and number >= 2**63)
         present = ranked[rank]
         ranked[rank] = own if present is None else dtypes.promote(present, own)
     with_dims, without_dims, numbers = ranked
+    if is_large and dtypes.combine(with_dims, without_dims) is dtypes.bool_:
+        first = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"
+        raise ConversionError(f"{first} Bool and UInt64", repair="x.long()")
     found = dtypes.combine(with_dims, dtypes.combine(without_dims, numbers))
     assert found is not None
     return found
@@ -172,9 +177,10 @@ def stored(number: Number, dtype: DType) -> Any:
     return without_warnings(number_array, number, dtype)
 
 
-def check_factor(input: Any, other: Any) -> None:
+def check_factor(input: Any, other: Any, most: float = 1 / 1024) -> None:
     """ConversionError for a number that float16 would change much: 65536, or 1e-8.
 
+    ``most`` is what part of itself a number may change by.
     PyTorch multiplies and divides by such a number in float32, and rounds once.
     """
     for x in (input, other) if result_type(input, other) is dtypes.float16 else ():
@@ -182,6 +188,7 @@ def check_factor(input: Any, other: Any) -> None:
             continue
         number: Any = as_scalar(x)
         held = float(stored(number, dtypes.float16))
-        if abs(held - number) > abs(number) / 1024:
+        if abs(held - number) > abs(number) * most:
             repair = "x.float() in place of x, and .half() of the result"
-            raise ConversionError(f"float16 holds no number near {number}", repair=repair)
+            first = f"float16 {'holds no number near' if most else 'does not hold'} {number}"
+            raise ConversionError(first, repair=repair)

@@ -1,6 +1,7 @@
 """Arithmetic and bits: + - * / // % ** & | ^ and their relatives, one definition each."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,11 @@ def _check_divisor(x: Any, y: Any) -> None:
         )
 
 
-@op(promote=True, symbol="//", dtypes="numeric", kernel_name="div_floor_cpu")
+# of a number that is rounded a little the quotient may be the next integer
+_check_floor = partial(arguments.check_factor, most=0.0)
+
+
+@op(promote=True, symbol="//", dtypes="numeric", kernel_name="div_floor_cpu", check=_check_floor)
 def floor_divide(xp: Any, input: Any, other: Any) -> Any:
     """Quotient rounded down, towards minus infinity; keeps integer dtypes.
 

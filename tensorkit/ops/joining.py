@@ -155,12 +155,18 @@ def repeat(xp: Any, input: Any, *repeats: int) -> Any:
     """
     if not repeats:
         raise TypeError("repeats are missing")
-    if len(unpacked(repeats)) < input.ndim:
+    counts = unpacked(repeats)
+    if len(counts) < input.ndim:
         raise ShapeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
             "tensor",
         )
-    return xp.tile(input, unpacked(repeats))
+    shape = (1,) * (len(counts) - input.ndim) + input.shape
+    size = [count * own for count, own in zip(counts, shape, strict=True)]
+    if min(size, default=0) < 0:
+        negative = next(each for each in size if each < 0)
+        raise ShapeError(f"Trying to create tensor with negative dimension {negative}: {size}")
+    return xp.tile(input, counts)
 
 
 def _sum_of_repeats(g: Any, repeats: Ints, shape: Ints) -> Any:

@@ -104,6 +104,9 @@ def addmm(xp: Any, input: Any, mat1: Any, mat2: Any) -> Any:
     tensor([[2., 3.],
             [2., 3.]])
     """
+    if mat1.dtype.char == "e":  # the sum is rounded once
+        forward = addmm.definition.forward
+        return forward(xp, input, wide(xp, mat1), wide(xp, mat2)).astype(mat1.dtype)
     product = _product(mat1, mat2)
     product += input
     return product
@@ -366,9 +369,17 @@ LinAlgError = _LinAlgError  # PyTorch's class prints with the underscore, too
 
 def _computed(xp: Any, function: Any, A: Any, *B: Any) -> Any:
     """What LAPACK gives; LinAlgError for singular matrices: NumPy raises, CuPy gives inf or nan."""
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        first = "linalg: A must be batches of square matrices"
+    name, (n, m) = f"linalg.{function.__name__}", A.shape[-2:] if A.ndim > 1 else (0, 0)
+    if A.ndim < 2:
+        raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if n != m:
+        first = f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices"
         raise ShapeError(first, f"Its shape is {A.shape}.")
+    for each in B:
+        if each.shape[-2] != n:
+            given = f"{n}x{n} and {each.shape[-2]}x{each.shape[-1]}"
+            first = f"{name}: Incompatible shapes of A and B for the equation AX = B ({given})"
+            raise ShapeError(first, repair=f"B of shape ({n},) or ({n}, k)")
     try:
         found = function(A, *B)
     except np.linalg.LinAlgError:

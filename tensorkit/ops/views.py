@@ -173,6 +173,11 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         lengths, rule = [*map(as_index, split_size_or_sections)], SPLIT_WITH_SIZES
     else:
         step = as_index(split_size_or_sections)
+        if step < 0:
+            raise ShapeError(f"split expects split_size be non-negative, but got split_size={step}")
+        if not step and size:
+            first = "split_size can only be 0 if dimension size is 0"
+            raise ShapeError(f"{first}, but got dimension size of {size}")
         lengths = [min(step, size - at) for at in range(0, max(size, 1), max(step, 1))]
     if min(lengths, default=0) < 0 or sum(lengths) != size:
         raise ShapeError(

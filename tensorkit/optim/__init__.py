@@ -39,13 +39,16 @@ class Optimizer:
         for param in params:
             if not isinstance(param, TensorBase):
                 first = f"an optimizer changes tensors, not a {type(param).__name__}"
-                raise TypeError(message(first, repair="an optimizer for each group of parameters"))
+                repair = "an optimizer for each group of parameters"
+                repair = "model.parameters()" if isinstance(param, (tuple, str)) else repair
+                raise TypeError(message(first, repair=repair))
             if not param.is_leaf:  # type: ignore[attr-defined]
                 repair = "x.detach().requires_grad_()"
                 raise ValueError(message("can't optimize a non-leaf Tensor", repair=repair))
         if len(set(params)) < len(params):
             raise ValueError(message("a parameter is given twice", repair="dict.fromkeys(params)"))
         self._check({**settings, **others}, settings)
+        self._settings = [*settings]
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = [{"params": params, **settings}]
 
@@ -77,6 +80,9 @@ class Optimizer:
     def _step(self) -> None:
         # All is computed before anything is written: where memory runs out, nothing has changed.
         (group,), name = self.param_groups, f"{type(self).__name__}.step"
+        if len(group) > 1 + len(self._settings):  # it may have some of the user's own
+            others = {name: each for name, each in group.items() if name in absent.OPTIONS}
+            absent.understood(type(self).__name__, self._settings, others)
         changes = []
         for param in group["params"]:
             if getattr(param, "_grad", None) is None:

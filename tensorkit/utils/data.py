@@ -75,7 +75,13 @@ def random_split(
     total = len(dataset)
     if sum(lengths) != total:
         first = "Sum of input lengths does not equal the length of the input dataset!"
-        raise ValueError(message(first, f"{list(lengths)} do not deal out {total} items."))
+        raise ValueError(
+            message(
+                first,
+                f"{list(lengths)} do not deal out {total} items.",
+                repair=f"random_split(data, [n, {total} - n])    # lengths, no fractions",
+            )
+        )
     order = iter(generator.permutation(total).tolist())
     return [Subset(dataset, list(itertools.islice(order, count))) for count in lengths]
 

@@ -18,7 +18,9 @@ Differences that no expression below can show:
   step, and numbers that are operands, in float32. The last digit may differ.
 - alpha is a Python number.
 - A number that float16 does not hold (1e-8, 70000) is refused as a factor, a divisor and a slope of
-  leaky_relu; PyTorch computes with it in float32.
+  leaky_relu; PyTorch computes with it in float32. // takes only numbers that it holds exactly.
+- float16 is added up in float32 everywhere; PyTorch adds up repeated positions of index_add and of
+  the gradients of x[index], index_select and embedding in float16.
 - Bools have no powers. copy.copy of a tensor that is no leaf is refused, as a deep copy is.
 - The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
   vectors give nan, tensorkit the exact remainder.

@@ -118,6 +118,9 @@ torch.ones(2)*(-2**63-1)
 torch.ones(2)==2**64
 torch.ones(2)<2**64
 torch.ones(2,dtype=torch.int64)+2**63
+2**63+torch.tensor([True])
+torch.tensor([True])<2**63
+torch.tensor([True])*2.**63
 torch.ones(2,dtype=torch.int64)+2**64
 torch.ones(2,dtype=torch.int64)*2**63
 torch.ones(2,dtype=torch.int64)==2**63
@@ -448,6 +451,22 @@ torch.arange(6.).view(2,3).split(split_size=1)[1]
 torch.split(torch.arange(6.),split_size_or_sections=4)[1]
 torch.ones(6).reshape(2,3,foo=1)
 """
+REFUSED_SIZES = r"""
+torch.linalg.solve(torch.ones(2,3),torch.ones(2))
+torch.linalg.solve(torch.ones(2),torch.ones(2))
+torch.linalg.solve(torch.eye(2),torch.ones(3))
+torch.linalg.solve(torch.eye(2),torch.ones(3,2))
+torch.linalg.inv(torch.ones(2,3))
+torch.ones(3).split(0)
+torch.ones(3).split(-1)
+torch.ones(0).split(0)[0]
+torch.ones(3).repeat(2,-1)
+torch.ones(2).expand(-1,2)
+torch.ones(2).expand(-1,3,2)
+torch.nn.functional.layer_norm(torch.ones(2,4),4)
+torch.add(torch.ones(2),None)
+torch.maximum(torch.ones(2),None)
+"""
 NAN_OF_THE_LARGEST = r"""
 x=torch.tensor([[nan,1.,2.],[3.,-3.,0.]],requires_grad=True);torch.autograd.grad(x.norm(inf,1).sum(),x)[0]
 """
@@ -457,6 +476,12 @@ torch.tensor([300.,1000.,0.001],dtype=torch.half)**-0.5
 x=torch.zeros(70000,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.mean(),x)[0][:3]
 torch.tensor([60000.,60000.],dtype=torch.half).mean()
 torch.tensor([[60000.,60000.]],dtype=torch.half).mean(1)
+x=torch.tensor([[300.,-300.,150.,75.]],dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.nn.functional.layer_norm(x,(4,))[0,0],x)[0].mul(1000).round()
+x=torch.tensor([[300.,-300.]],dtype=torch.half);w=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.nn.functional.layer_norm(x,(2,),w)[0,0],w)[0]
+torch.zeros(2,dtype=torch.half).scatter_add(0,torch.zeros(3000,dtype=torch.int64),torch.ones(3000,dtype=torch.half))
+x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.gather(0,torch.zeros(3000,dtype=torch.int64)).sum(),x)[0]
+x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.take_along_dim(x,torch.zeros(3000,dtype=torch.int64),0).sum(),x)[0]
+torch.addmm(torch.full((1,),-30000.).half(),torch.full((1,1),300.).half(),torch.full((1,1),300.).half())
 """
 NODES_OF_PRODUCTS = r"""
 repr(torch.ones(5,3)@torch.ones(2,3,4,requires_grad=True))

@@ -225,8 +225,12 @@ def test_names_of_torch_that_are_missing_say_so():
         _ = tk.complex64
     with pytest.raises(AttributeError, match=r"module 'tensorkit\.cuda' has no attribute 'nons"):
         _ = tk.cuda.nonsense
-    with pytest.raises(AttributeError, match=r"Tensor\.eq_ is .* use x = x\.eq\(\.\.\.\) instead"):
+    with pytest.raises(AttributeError, match=r"Tensor\.eq_ is .* use x\.copy_\(x == y\)"):
         _ = tk.ones(2).eq_
+    with pytest.raises(AttributeError, match=r"Tensor\.amax_ is .* use x = x\.amax\("):
+        _ = tk.ones(2).amax_
+    with pytest.raises(AttributeError, match=r"module 'tensorkit' has no attribute 'ones_'"):
+        _ = tk.ones_
     with pytest.raises(AttributeError, match=r"torch\.expm1_ is .* use x = tk\.from_n"):
         _ = tk.expm1_
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):

@@ -9,19 +9,20 @@ ROOMS = {
     "autograd": 1401,
     "cuda": 1305,
     "explain": 278,
-    "nn": 619,
-    "ops": 2622,
-    "optim": 171,
-    "tensorkit": 3155,
-    "utils": 107,
+    "nn": 635,
+    "ops": 2650,
+    "optim": 177,
+    "tensorkit": 3167,
+    "utils": 113,
     "viz": 1847,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3209, 263
+MOST_OF_CORE, MOST_IMPORTS = 3224, 263
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
 ADDED_IN_OTHERS = 92  # the limit is 100
 MOST_ADDED, MOST_BESIDE = 1_000, 10_500
+MOST_FILES = 80 + 12  # the second for what the chapters have added
 
 
 def test_no_room_of_the_library_has_grown():
@@ -39,6 +40,7 @@ def test_the_library_and_what_the_chapters_have_added_stay_within_their_limits()
     print(f"{added:,} lines added, of {MOST_ADDED:,}; {beside:,} beside, of {MOST_BESIDE:,}")
     assert added <= MOST_ADDED
     assert beside <= MOST_BESIDE
+    assert len(found) <= MOST_FILES
 
 
 def test_the_core_has_not_grown():

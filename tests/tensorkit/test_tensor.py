@@ -352,7 +352,7 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
     for function in functions:
         with suppress(TypeError, ValueError):  # some tell no signature
             for each in inspect.signature(function).parameters.values():
-                if each.name in absent._REPAIRS and each.default is not each.empty:
+                if each.name in absent.OPTIONS and each.default is not each.empty:
                     found.setdefault(each.name, set()).add(each.default)
     assert {"reduce", "size_average", "recurse", "padding_idx"} <= found.keys()
     means_something = {"max_norm", "padding_idx", "reduce", "size_average"}

@@ -205,6 +205,8 @@ def test_layer_norm_of_large_numbers_keeps_its_digits():
 
 LOSSES = [
     "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps='a')",
+    "F.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([2.0]))",
+    "F.binary_cross_entropy(tk.tensor([2.0]), tk.tensor([0.5]))",
     *(
         f"F.binary_cross_entropy_with_logits(tk.ones(2).{x}(), tk.ones(2).{x}())"
         for x in ("float", "double")
@@ -232,6 +234,10 @@ NOT_PART = {
     "max_norm": lambda x, t: tk.nn.Embedding(3, 2, max_norm=1.0),
     "pos_weight": lambda x, t: tk.nn.BCEWithLogitsLoss(pos_weight=tk.ones(3)),
     "embedding_dim, device; padding_idx": lambda x, t: tk.nn.Embedding(3, 2, padding_idx=0),
+    r"no slices[^T]*Try: tk\.nn\.Sequential": lambda x, t: tk.nn.Sequential(tk.nn.ReLU())[:1],
+    r"bias is not[^T]*Try: layer\.bias": lambda x, t: tk.nn.LayerNorm(3, bias=False),
+    r"of view: tk\.from_numpy": lambda x, t: x.view(dtype=tk.int32),
+    r"no dtype uint16[^T]*Try: array\.astype": lambda x, t: tk.tensor(np.ones(2, np.uint16)),
     "reduction; label_smoothing": lambda x, t: tk.nn.CrossEntropyLoss(label_smoothing=0.1),
 }
 

@@ -148,6 +148,7 @@ WRONG = {
         [{"params": x}, {"params": x}] if m is torch else [x, x]
     ),
     "changes tensors, not a int": lambda m, x: m.optim.SGD([1]),
+    r"changes tensors, not a str\s+Try: model\.parameters": lambda m, x: m.optim.SGD(["weight"]),
     "changes tensors, not a list": lambda m, x: m.optim.SGD([[x]]),
     "Invalid lr: -1.0": lambda m, x: m.optim.SGD([x], -1.0),
     "Invalid momentum: -1.0": lambda m, x: m.optim.SGD([x], momentum=-1.0),
@@ -179,6 +180,11 @@ def test_a_wrong_setting_is_refused_as_soon_as_in_pytorch(sentence):
         WRONG[sentence](tk, tk.ones(2, requires_grad=True))
 
 
+def _with_a_setting(optimizer, **setting):
+    optimizer.param_groups[0].update(setting, initial_lr=0.1)  # the second is the user's own
+    return optimizer
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -187,6 +193,7 @@ def test_a_wrong_setting_is_refused_as_soon_as_in_pytorch(sentence):
         lambda x: tk.optim.SGD([x], dampening=0.5),
         lambda x: tk.optim.Adam([x], amsgrad=True),
         lambda x: tk.optim.AdamW([x], capturable=True),
+        lambda x: _with_a_setting(tk.optim.SGD([x]), nesterov=True).step(),
         lambda x: tk.optim.SGD([x]).load_state_dict(
             {"state": {}, "param_groups": [{"params": [0], "nesterov": True}]}
         ),

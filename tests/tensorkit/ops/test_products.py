@@ -158,8 +158,7 @@ def test_einsum_gives_pytorchs_values_and_gradients(line):
 def test_sizes_that_do_not_fit_are_said_in_numbers(left, right, repair):
     with pytest.raises(RuntimeError) as caught:
         tk.ones(left) @ tk.ones(right)
-    first, _, *more = str(caught.value).split("\n")
-    assert "mat1 and mat2 shapes cannot be multiplied" in first
+    _, _, *more = str(caught.value).split("\n")
     assert more == [
         "Rows of the first have 4 numbers, columns of the second 5.",
         f"Try: {repair}",
