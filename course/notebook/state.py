@@ -14,6 +14,7 @@ import os
 import random
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -106,10 +107,21 @@ def set_random_state(state: list[Any]) -> None:
 OWNERS: dict[str, Any] = {
     "builtins": builtins,
     "math": math,
+    "random": random,
+    "time": time,
     "np": np,
+    "np.linalg": np.linalg,
+    "np.random": np.random,
     "tk": tk,
     "tk.Tensor": tk.Tensor,
+    "tk.linalg": tk.linalg,
+    "tk.nn": tk.nn,
+    "tk.nn.Module": tk.nn.Module,
+    "tk.nn.Linear": tk.nn.Linear,
     "tk.nn.functional": tk.nn.functional,
+    "tk.optim": tk.optim,
+    "tk.optim.SGD": tk.optim.SGD,
+    "tk.optim.Adam": tk.optim.Adam,
     "tk.autograd": tk.autograd,
 }
 """The modules and classes whose functions an answer might replace."""

@@ -39,6 +39,11 @@ CHANGES = {
     "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
     "`math.sqrt`": lambda: setattr(math, "sqrt", odd),
     "`tk.relu`": lambda: setattr(tk, "relu", odd),
+    "`np.linalg.solve`": lambda: setattr(np.linalg, "solve", odd),
+    "`random.randint`": lambda: setattr(random, "randint", odd),
+    "`tk.linalg.solve`": lambda: setattr(tk.linalg, "solve", odd),
+    "`tk.nn.Linear.forward`": lambda: setattr(tk.nn.Linear, "forward", odd),
+    "`tk.optim.SGD`": lambda: setattr(tk.optim, "SGD", odd),
     "`tk.Tensor.sum`": lambda: setattr(tk.Tensor, "sum", odd),
 }
 
