@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import gc
+import io
+import logging
 import math
 import os
 import random
@@ -35,6 +38,10 @@ CHANGES = {
     "the recursion limit": lambda: sys.setrecursionlimit(9000),
     "the hooks of Python": lambda: setattr(sys, "excepthook", odd),
     "the working directory": lambda: os.chdir("/"),
+    "NumPy's function for errors": lambda: np.seterrcall(odd),
+    "`sys.stdin`": lambda: setattr(sys, "stdin", io.StringIO()),
+    "whether garbage is collected": gc.disable,
+    "which levels are logged": logging.disable,
     "`print`": lambda: setattr(builtins, "print", odd),
     "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
     "`math.sqrt`": lambda: setattr(math, "sqrt", odd),
