@@ -85,7 +85,7 @@ class LinspaceByHand(Exercise):
         Rule(
             "by hand",
             "Compute the numbers: `tk.arange(n)`, times the width of a gap, plus `start`.",
-            refuses=("linspace", ".linspace"),
+            refuses=("linspace", ".linspace", ".r_"),
         ),
     )
     hints = (
