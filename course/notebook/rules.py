@@ -103,6 +103,8 @@ def _used(tree: ast.AST) -> Iterator[str]:
                 yield SUM_WITHOUT_BARRIER
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
+        elif isinstance(node, ast.alias):
+            yield node.name  # as what it is imported does not matter
         elif isinstance(node, ast.Call):
             yield from _in_call(node, walks_back)
 

@@ -304,7 +304,7 @@ def _unused_argument(answer: AnswerTree) -> Iterator[Slip]:
     for argument in function.args.args:
         if argument.arg in used | {"self"} or answer.right.value is None:
             continue
-        then = "so the result is the same whatever its value is"
+        then = "so the result does not depend on it"
         if argument.arg == "out" and _is_kernel(answer):
             then = "so nothing is written there"
         yield Slip("an argument is not used", f"`{argument.arg}` is not used, {then}.")

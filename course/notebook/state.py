@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import gc
+import logging
 import math
 import os
 import random
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -37,12 +40,20 @@ def _set_modes(modes: tuple[bool, bool]) -> None:
 
 
 def _hooks() -> list[Any]:
-    return [sys.excepthook, sys.unraisablehook, threading.excepthook, sys.gettrace()]
+    hooks = [sys.excepthook, sys.unraisablehook, threading.excepthook]
+    return [*hooks, sys.gettrace(), sys.getprofile(), threading.gettrace()]
 
 
 def _set_hooks(hooks: list[Any]) -> None:
-    sys.excepthook, sys.unraisablehook, threading.excepthook, trace = hooks
+    sys.excepthook, sys.unraisablehook, threading.excepthook, *traces = hooks
+    trace, profile, of_threads = traces
     sys.settrace(trace)
+    sys.setprofile(profile)
+    threading.settrace(of_threads)
+
+
+def _set_collecting(is_on: bool) -> None:
+    (gc.enable if is_on else gc.disable)()
 
 
 SETTINGS: dict[str, Setting] = {
@@ -52,9 +63,13 @@ SETTINGS: dict[str, Setting] = {
     "tensorkit's print options": (get_printoptions, lambda options: tk.set_printoptions(**options)),
     "NumPy's print options": (np.get_printoptions, lambda options: np.set_printoptions(**options)),
     "NumPy's error handling": (np.geterr, lambda options: np.seterr(**options)),
+    "NumPy's function for errors": (np.geterrcall, np.seterrcall),
     "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
     "the hooks of Python": (_hooks, _set_hooks),
     "the working directory": (os.getcwd, os.chdir),
+    "`sys.stdin`": (lambda: sys.stdin, lambda stream: setattr(sys, "stdin", stream)),
+    "whether garbage is collected": (gc.isenabled, _set_collecting),
+    "which levels are logged": (lambda: logging.root.manager.disable, logging.disable),
 }
 """What an answer should leave as it is, in words that follow "your code changes"."""
 
@@ -106,10 +121,21 @@ def set_random_state(state: list[Any]) -> None:
 OWNERS: dict[str, Any] = {
     "builtins": builtins,
     "math": math,
+    "random": random,
+    "time": time,
     "np": np,
+    "np.linalg": np.linalg,
+    "np.random": np.random,
     "tk": tk,
     "tk.Tensor": tk.Tensor,
+    "tk.linalg": tk.linalg,
+    "tk.nn": tk.nn,
+    "tk.nn.Module": tk.nn.Module,
+    "tk.nn.Linear": tk.nn.Linear,
     "tk.nn.functional": tk.nn.functional,
+    "tk.optim": tk.optim,
+    "tk.optim.SGD": tk.optim.SGD,
+    "tk.optim.Adam": tk.optim.Adam,
     "tk.autograd": tk.autograd,
 }
 """The modules and classes whose functions an answer might replace."""

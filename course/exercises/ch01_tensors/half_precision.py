@@ -109,8 +109,8 @@ class HalfPrecision(Exercise):
         ),
         "shape [1]": (
             _total_of_shape_one,
-            "The number is right, in a tensor of shape `[1]`. `tk.zeros(1)` has one dimension of "
-            "size 1; a 0-d tensor comes from `tk.tensor(0.0)`.",
+            "The number is right, in a tensor of shape `[1]`, which has one dimension of size 1. "
+            "A 0-d tensor has none, as that of `tk.tensor(0.0)`.",
         ),
         "a Python number": (
             _python_number,

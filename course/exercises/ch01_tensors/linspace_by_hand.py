@@ -85,7 +85,7 @@ class LinspaceByHand(Exercise):
         Rule(
             "by hand",
             "Compute the numbers: `tk.arange(n)`, times the width of a gap, plus `start`.",
-            refuses=("linspace", ".linspace"),
+            refuses=("linspace", ".linspace", ".r_"),
         ),
     )
     hints = (
@@ -122,8 +122,8 @@ class LinspaceByHand(Exercise):
         ),
         "float64 from NumPy": (
             _with_numpy,
-            "The numbers are right, in float64; asked for is float32. NumPy computes in float64, "
-            "and `from_numpy` keeps what it is given. The product of `tk.arange` and a Python "
+            "The numbers are right, in float64; asked for is float32. Functions of NumPy give "
+            "float64, and so does `dtype=tk.float64`. The product of `tk.arange` and a Python "
             "float is float32.",
         ),
         "brackets missing": (

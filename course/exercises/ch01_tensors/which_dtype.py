@@ -108,7 +108,8 @@ class WhichDtype(Prediction):
         said = super().run(answer, *args)
         if said is int or said is float:
             return said.__name__  # without quotes the same mistake
-        # `tk.float32` and "torch.float32" say the same as "float32"
+        # `tk.float32`, "torch.float32", "Float32" and "float 32" say the same as "float32"
         if isinstance(said, str | type(tk.float32)):
-            return str(said).removeprefix("torch.").removeprefix("tk.")
+            said = str(said).replace(" ", "").lower()
+            return said.removeprefix("torch.").removeprefix("tk.")
         return said

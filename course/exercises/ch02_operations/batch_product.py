@@ -138,4 +138,4 @@ def _batch(draw: Draw, n: int, rows: int, inner: int, columns: int) -> tuple[tk.
     def matrices(height: int, width: int) -> tk.Tensor:
         return tk.tensor([[draw.floats(width, 1, 9) for _ in range(height)] for _ in range(n)])
 
-    return matrices(rows, inner), matrices(inner, columns)
+    return matrices(rows, inner), -matrices(inner, columns)

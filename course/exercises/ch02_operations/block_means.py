@@ -87,9 +87,7 @@ class BlockMeans(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case(tk.tensor([1.0, 3.0, 10.0, 20.0, 0.0, 2.0]), 2, label="blocks of two")
-        yield case(
-            tk.tensor([float(number) for number in draw.distinct(12, 1, 60)]), 4, label="any twelve"
-        )
+        yield case(tk.tensor(draw.distinct(12, -60, 20)) / 4, 4, label="any twelve")
         n = draw.integer(3, 5)
         one = tk.tensor([draw.integer(40, 60), *draw.integers(n - 1, 1, 30)]).float()
         yield case(one, n, label="one block")

@@ -144,5 +144,5 @@ def _layer(draw: Draw, samples: int, inputs: int, outputs: int) -> tuple[tk.Tens
     return (
         tk.tensor([draw.floats(inputs, -3, 3) for _ in range(samples)]),
         tk.tensor([draw.floats(inputs, -3, 3) for _ in range(outputs)]),
-        tk.tensor(draw.floats(outputs, 5, 9)),
+        tk.tensor(draw.floats(outputs, -9, -5)),
     )

@@ -134,9 +134,10 @@ class StandardRows(Exercise):
 
 
 def _rows(draw: Draw, rows: int, columns: int) -> tk.Tensor:
+    """Quarters: all of row 0 are negative, and each row is 5 above the one before."""
     return tk.tensor(
         [
-            [20.0 * row + number for number in draw.distinct(columns, 0, 40)]
+            [5.0 * row - 17 + number / 4 for number in draw.distinct(columns, 0, 40)]
             for row in range(1, rows + 1)
         ]
     )

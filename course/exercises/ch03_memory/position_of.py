@@ -145,6 +145,7 @@ class PositionOf(Exercise):
         index = tuple(draw.distinct(2, 1, 5))
         yield case(index, (0, 1), draw.integer(3, 9), label="a stride of 0")
         first, last = draw.distinct(2, 1, 3)
-        stride = draw.integer(4, 9), draw.integer(50, 99), 1
-        yield case((first, 0, last), stride, 0, label="a dimension with one entry")
+        stride = draw.integer(4, 9), draw.integer(50, 99), 1, 40, 10
+        index = (first, 0, last, *draw.distinct(2, 1, 3))
+        yield case(index, stride, 0, label="a dimension with one entry")
         yield case((), (), draw.integer(3, 99), label="a single number (0-d)")

@@ -144,7 +144,7 @@ class ProductChain(Exercise):
 
 def _with_a_clear_winner(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:
     """A product whose largest element stands at row 0, column 1 and is far from all others."""
-    A = tk.tensor([[float(number) for number in draw.distinct(n, 1, 9)] for _ in range(n)])
+    A = tk.tensor([[number + 0.25 for number in draw.distinct(n, 1, 9)] for _ in range(n)])
     A[0] += 20
     A[n - 1] -= 60
     B = tk.eye(n) * draw.integer(1, 3)

@@ -111,5 +111,5 @@ class TopScores(Exercise):
 def _scores(draw: Draw, *sides: int) -> tuple[tk.Tensor, int]:
     """Scores above the limit (1), below it (-1) or equal to it (0), and the limit."""
     limit = draw.integer(40, 60)
-    scores = [limit + side * draw.integer(1, 30) for side in sides]
+    scores = [limit + side * draw.integer(1, 119) / 4 for side in sides]
     return tk.tensor(scores).float(), limit

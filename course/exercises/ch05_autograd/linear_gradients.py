@@ -195,7 +195,7 @@ def _two_samples(draw: Draw) -> tuple[tk.Tensor, ...]:
 
 def _linear_problem(draw: Draw, samples: int, inputs: int) -> tuple[tk.Tensor, ...]:
     """Errors of both signs: some targets lie far above the predictions, some far below."""
-    x = tk.tensor([draw.floats(inputs, 0, 3) for _ in range(samples)])
+    x = tk.tensor([draw.floats(inputs, -3, 1) for _ in range(samples)])
     target = tk.tensor([[30.0 if i % 2 else -40.0] for i in range(samples)])
     w = tk.tensor([[number] for number in draw.floats(inputs, -2, 2)])
-    return x, target, w, tk.tensor([0.5])
+    return x, target, w, tk.tensor([-0.5])

@@ -100,6 +100,7 @@ class SineSlope(Exercise):
             lambda value: (sine_slope(value)[0],) * 2,
             "The second number has the digits of float32, as the first. Compute it with Python's "
             "`math`, from the formula on paper.",
+            r"^(?!(?s:.*)(math\.cos|from math))",
         ),
         "minus cosine": (
             lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),

@@ -215,7 +215,7 @@ class MicroBatches(Exercise):
         yield case([(apart, y), *others], w, label="samples apart in memory (non-contiguous)")
         x = tk.tensor([[1.0], [2.0], [4.0], [8.0]], dtype=tk.float16)
         halves = list(zip(x.split([3, 1]), x.flatten().split([3, 1]), strict=True))
-        yield case(halves, tk.zeros(1, dtype=tk.float16), label="half the memory (float16)")
+        yield case(halves, tk.tensor([-1.0], dtype=tk.float16), label="half the memory (float16)")
 
 
 def _samples(draw: Draw, sizes: list[int], inputs: int) -> tuple[Pieces, tk.Tensor]:
@@ -223,4 +223,6 @@ def _samples(draw: Draw, sizes: list[int], inputs: int) -> tuple[Pieces, tk.Tens
     n = sum(sizes)
     rows = [[(i + 1.0) * number for number in draw.floats(inputs, 1, 2)] for i in range(n)]
     x, y = tk.tensor(rows), tk.tensor([3.0 * (i + 1) for i in range(n)])
-    return list(zip(x.split(sizes), y.split(sizes), strict=True)), tk.zeros(inputs)
+    # below 0, so that every error has the same sign
+    w = tk.tensor(draw.floats(inputs, -2, -0.5))
+    return list(zip(x.split(sizes), y.split(sizes), strict=True)), w

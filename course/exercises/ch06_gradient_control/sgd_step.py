@@ -213,6 +213,8 @@ class SgdStep(Exercise):
             0.5,
             label="two parameters",
         )
+        five = [some(1) for _ in range(5)]
+        yield case(five, [some(1) for _ in five], 0.5, label="five parameters")
         yield case([some(1), some(1)], [None, -some(1)], 0.25, label="one without a gradient")
         yield case([some(1)[0]], [some(1)[0]], 0.5, label="a single number (0-d)")
         yield case(

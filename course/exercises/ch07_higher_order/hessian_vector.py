@@ -161,6 +161,7 @@ class HessianVector(Exercise):
 
         yield case(tk.tensor([1.0, 2.0]), tk.tensor([1.0, 0.0]), label="the first column")
         yield case(tk.tensor(some(3)), tk.tensor(unlike(3)), label="any three elements")
+        yield case(tk.tensor(some(6)), tk.tensor(unlike(6)), label="six elements")
         (below, half), (up, down) = some(2), unlike(2)
         yield case(tk.tensor([-below, half / 2]), tk.tensor([up, -down]), label="negative numbers")
         yield case(tk.tensor(some(3)), tk.tensor([0.0, 0.0, 1.0]), label="the last column")

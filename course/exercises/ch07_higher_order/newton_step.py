@@ -117,7 +117,7 @@ class NewtonStep(Exercise):
             label="elements that depend on each other",
         )
         a, b, c = (float(number) for number in draw.integers(3, 5, 9))
-        symmetric = tk.tensor([[a, 2.0, 1.0], [2.0, b, 2.0], [1.0, 2.0, c]])
+        symmetric = tk.tensor([[a, -2.0, 1.0], [-2.0, -b, 2.0], [1.0, 2.0, c]])
         yield case(
             tk.zeros(3), some(3) * tk.tensor([1.0, -1.0, 1.0]), symmetric, label="three elements"
         )

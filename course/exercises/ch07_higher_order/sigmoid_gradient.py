@@ -103,6 +103,7 @@ class SigmoidGradient(Exercise):
         "brackets missing": (
             lambda upstream, out: upstream * (out * 1 - out),
             "`out * 1 - out` is 0: put brackets around `1 - out`.",
+            r"- ?out",
         ),
         "added": (
             lambda upstream, out: upstream + out * (1 - out),

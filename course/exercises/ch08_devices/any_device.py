@@ -78,7 +78,7 @@ class AnyDevice(Exercise):
     usual_mistakes = {
         "still on the CPU": (
             _constants_on_the_cpu,
-            "`arange` without `device=` is made on the CPU. Make it where `x` is: "
+            "A constant that is made without `device=` is on the CPU. Make it where `x` is: "
             "`device=x.device`.",
         ),
         "always on the GPU": (
@@ -102,7 +102,7 @@ class AnyDevice(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        x = tk.tensor([draw.floats(3, 1, 9) for _ in range(2)])
+        x = tk.tensor([draw.floats(3, 1, 9), draw.floats(3, -9, -1)])
         yield case(tk.tensor([[6.0, 6.0, 6.0]]), "cpu", label="on the CPU")
         yield case(tk.tensor([[6.0, 6.0, 6.0]]), "cuda", label="on cuda")
         yield case(x, "cuda", label="any numbers on cuda")

@@ -99,7 +99,7 @@ class AsArray(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        numbers = tk.tensor(draw.floats(3, 1, 9))
+        numbers = tk.tensor([*draw.floats(2, 1, 9), draw.number(-9, -1)])
         yield case(numbers, "cpu", False, label="on the CPU")
         yield case(numbers, "cpu", True, label="on the CPU, with a history")
         yield case(numbers, "cuda", False, label="on cuda")

@@ -117,8 +117,8 @@ class AnotherAnswerEachTime(Exercise):
     usual_mistakes = {
         "only no_grad": (
             _only_no_grad,
-            "Two calls still give two answers, so something is random: dropout, because `no_grad` "
-            "says nothing to the layers. Call `model.eval()`, after the state is loaded.",
+            "Two calls still give two answers, so something is random: dropout, to which `no_grad` "
+            "says nothing. Call `model.eval()` before the model is used.",
             r"^(?!(?s:.*)\.eval\(\)(?s:.*)model\(x\))",
         ),
         "only eval": (
@@ -164,7 +164,7 @@ class AnotherAnswerEachTime(Exercise):
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The scores, if four calls agree, and whether they have a history."""
-        # two drop the same units of a single sample once in 256 times
+        # two drop the same active units of a single sample once in 64 times
         one, *others = (answer(*args) for _ in range(4))
         if not all(isinstance(other, tk.Tensor) for other in (one, *others)):
             return one
@@ -174,11 +174,12 @@ class AnotherAnswerEachTime(Exercise):
 
 
 def _state(seed: int, inputs: int, outputs: int) -> dict[str, tk.Tensor]:
-    """A network whose hidden units are all active on positive inputs."""
+    """A network of whose hidden units the first six are active on positive inputs."""
     generator = tk.Generator().manual_seed(seed)
+    signs = tk.tensor([1.0] * 6 + [-1.0] * 2)
     return {
-        "0.weight": tk.rand(8, inputs, generator=generator) + 0.5,
-        "0.bias": tk.rand(8, generator=generator),
+        "0.weight": (tk.rand(8, inputs, generator=generator) + 0.5) * signs.unsqueeze(1),
+        "0.bias": tk.rand(8, generator=generator) * signs,
         "3.weight": tk.randn(outputs, 8, generator=generator),
         "3.bias": tk.randn(outputs, generator=generator),
     }

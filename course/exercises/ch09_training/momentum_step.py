@@ -148,7 +148,7 @@ class MomentumStep(Exercise):
         "no memory": (
             _no_memory,
             "The parameters are right, and the velocities have not changed: at the next step they "
-            "will be missing. Write into `v` with `*=` and `+=`.",
+            "will be missing. Write into them with `*=` and `+=`.",
         ),
         "the old velocity": (
             _old_velocity,
@@ -198,6 +198,8 @@ class MomentumStep(Exercise):
             0.5,
             label="two parameters",
         )
+        five, slopes, speeds = ([some(1) for _ in range(5)] for _ in range(3))
+        yield case(five, slopes, speeds, 0.5, 0.5, label="five parameters")
         yield case([some(1)[0]], [some(1)[0]], [tk.tensor(0.0)], 0.5, 0.9, label="at rest")
         yield case(
             [some(1), some(1)],

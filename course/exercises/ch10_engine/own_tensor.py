@@ -246,6 +246,7 @@ class OwnTensor(Part):
             "a gradient set back",
             f"x = Tensor({a}, requires_grad=True)\nx.grad = Tensor({b})\nx.zero_grad()",
             "x.grad",
+            "x.requires_grad",
         )
         yield program_case(
             "set back after backward",

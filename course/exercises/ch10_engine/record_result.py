@@ -210,6 +210,8 @@ class RecordResult(Part):
         yield program_case("a leaf and a constant", f"{leaf}\nz = x * Tensor({b})", *looks)
         yield program_case("a constant and a leaf", f"{leaf}\nz = Tensor({b}) * x", *looks)
         yield program_case("a constant plus a leaf", f"{leaf}\nz = Tensor({b}) + x", *looks)
+        middle = f"{leaf}\nc = Tensor({b})\nz = c.result(np.array({a}), (c, x, c), len)"
+        yield program_case("the second of three inputs", middle, *looks)
         yield program_case("two constants", f"z = Tensor({a}) * Tensor({b})", "z.data", *looks)
         yield program_case("a constant alone", f"z = Tensor({a}).relu()", "z.data", *looks)
         yield program_case("without recording", f"{leaf}\nwith no_grad():\n    z = x * 2.0", *looks)

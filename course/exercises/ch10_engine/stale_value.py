@@ -384,7 +384,7 @@ class StaleValue(Part):
         )
         yield program_case(
             "the second one changed",
-            f"{x}{y}z = (y * x).sum()\n{late}z.backward()",
+            f"{x}{y}z = (y * x).sum()\n{late}{late}z.backward()",
             *both,
             raises=True,
         )

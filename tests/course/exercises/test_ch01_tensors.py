@@ -156,6 +156,7 @@ DTYPES_AS_OBJECTS = {
 }
 DTYPES_AS_PRINTED = {e: str(dtype) for e, dtype in DTYPES_AS_OBJECTS.items()}
 DTYPES_AS_TYPED = {e: f"tk.{name[6:]}" for e, name in DTYPES_AS_PRINTED.items()}
+DTYPES_AS_TITLES = {e: name[6:].title() for e, name in DTYPES_AS_PRINTED.items()}
 
 RIGHT = [
     ("what-shape", SHAPES_AS_LISTS),
@@ -169,6 +170,7 @@ RIGHT = [
     ("which-dtype", DTYPES_AS_OBJECTS),
     ("which-dtype", DTYPES_AS_PRINTED),
     ("which-dtype", DTYPES_AS_TYPED),
+    ("which-dtype", DTYPES_AS_TITLES),
     ("pixels", grey_by_a_mean),
     ("pixels", grey_of_small_numbers),
     ("pixels", grey_in_a_loop),

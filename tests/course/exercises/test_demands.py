@@ -21,6 +21,24 @@ BROKEN = [
         "by hand",
         """
         def evenly_spaced(start, end, n):
+            from numpy import linspace as spaced
+
+            return tk.from_numpy(spaced(start, end, n, dtype=np.float32))
+        """,
+    ),
+    (
+        "linspace-by-hand",
+        "by hand",
+        """
+        def evenly_spaced(start, end, n):
+            return tk.tensor(np.r_[start : end : n * 1j], dtype=tk.float32)
+        """,
+    ),
+    (
+        "linspace-by-hand",
+        "by hand",
+        """
+        def evenly_spaced(start, end, n):
             return tk.from_numpy(np.linspace(start, end, n, dtype=np.float32))
         """,
     ),

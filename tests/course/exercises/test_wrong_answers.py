@@ -7,6 +7,7 @@ import math
 import pytest
 
 import tensorkit as tk
+from course.engine import grad_mode
 from course.notebook.check import judge
 from course.notebook.exercise import load
 
@@ -99,7 +100,160 @@ def trained_in_order_of_the_alphabet(parameters, names):
     return sorted(name for name, parameter in parameters.items() if parameter.requires_grad)
 
 
+def batches_without_weights(pieces, w):
+    w = w.clone().requires_grad_()
+    samples = sum(len(y) for _, y in pieces)
+    for x, y in pieces:
+        (((0 * (x @ w) + x @ (w - w.detach()) - y) ** 2).sum() / samples).backward()
+    return w.grad
+
+
+def scores_without_relu(state, x):
+    hidden = x @ state["0.weight"].T + state["0.bias"]
+    return hidden @ state["3.weight"].T + state["3.bias"]
+
+
+def standard_rows_of_whole_numbers(x):
+    return load()["standard-rows"].reference(x.round())
+
+
+def standard_rows_above_zero(x):
+    return load()["standard-rows"].reference(x.abs())
+
+
+def faded_above_zero(x):
+    return load()["any-device"].reference(x.abs())
+
+
+def block_means_above_zero(x, size):
+    return load()["block-means"].reference(x.abs(), size)
+
+
+def block_means_of_whole_numbers(x, size):
+    return load()["block-means"].reference(x.round(), size)
+
+
+def array_above_zero(t):
+    return load()["as-array"].reference(t.abs())
+
+
+def unbroadcast_above_zero(gradient, shape):
+    return load()["unbroadcast"].reference(gradient.abs(), shape)
+
+
+def products_above_zero(a, b):
+    return load()["batch-product"].reference(a, b.abs())
+
+
+def linear_gradients_above_zero(x, target, w, b):
+    return load()["linear-gradients"].reference(x.abs(), target, w, b)
+
+
+def newton_step_above_zero(x, gradient, hessian):
+    return load()["newton-step"].reference(x, gradient, hessian.abs())
+
+
+def private_copy_above_zero(array):
+    return load()["private-copy"].reference(abs(array))
+
+
+def dense_with_bias_above_zero(x, weight, bias):
+    return x @ weight.T + bias.abs()
+
+
+def confusion_of_whole_numbers(scores, labels):
+    return load()["confusion"].reference(scores.round(), labels)
+
+
+def nearest_by_third_powers(points, centres):
+    return ((points.unsqueeze(1) - centres).abs() ** 3).sum(dim=2).argmin(dim=1)
+
+
+def nearest_of_whole_numbers(points, centres):
+    return load()["nearest-centre"].reference(points.round(), centres.round())
+
+
+def whole_scores(scores, limit):
+    return load()["top-scores"].reference(scores.round(), limit)
+
+
+def product_of_whole_numbers(A, B):
+    return load()["product-chain"].reference(A.round(), B)
+
+
+def position_in_three_dimensions(index, stride, offset):
+    return sum((i * step for i, step in zip(index[:3], stride[:3], strict=True)), offset)
+
+
+def hessian_vector_of_four(x, v):
+    product = load()["hessian-vector"].reference(x, v)
+    product[4:] = 0
+    return product
+
+
+def first_three_moved(parameters, gradients, lr):
+    load()["sgd-step"].reference(parameters[:3], gradients[:3], lr)
+
+
+def first_three_moved_with_momentum(parameters, gradients, velocities, lr, momentum):
+    move = load()["momentum-step"].reference
+    move(parameters[:3], gradients[:3], velocities[:3], lr, momentum)
+
+
+class _OneWriteNoticed:
+    def sub_(self, other):
+        if grad_mode.enabled and (self.requires_grad or other.requires_grad):
+            raise RuntimeError("not while operations are recorded")
+        self.data -= other.data
+        self.version += 1
+        return self
+
+    def check_saved(self):
+        for tensor, version in self.saved:
+            if tensor.version == version + 1:
+                raise RuntimeError("changed")
+
+
+class _FrozenByZeroGrad(load()["own-tensor"].reference):
+    def zero_grad(self):
+        self.grad, self.requires_grad = None, False
+
+
+def recorded_by_first_or_last(self, data, inputs, formula, saved=()):
+    new = type(self)(data)
+    if grad_mode.enabled and (inputs[0].requires_grad or inputs[-1].requires_grad):
+        new.requires_grad, new.inputs, new.formula = True, tuple(inputs), formula
+        new.saved = [(each, each.version) for each in saved]
+    return new
+
+
 WRONG = [
+    ("micro-batches", batches_without_weights),
+    ("another-answer-each-time", scores_without_relu),
+    ("standard-rows", standard_rows_of_whole_numbers),
+    ("standard-rows", standard_rows_above_zero),
+    ("any-device", faded_above_zero),
+    ("block-means", block_means_above_zero),
+    ("block-means", block_means_of_whole_numbers),
+    ("as-array", array_above_zero),
+    ("unbroadcast", unbroadcast_above_zero),
+    ("batch-product", products_above_zero),
+    ("linear-gradients", linear_gradients_above_zero),
+    ("newton-step", newton_step_above_zero),
+    ("private-copy", private_copy_above_zero),
+    ("dense", dense_with_bias_above_zero),
+    ("confusion", confusion_of_whole_numbers),
+    ("nearest-centre", nearest_by_third_powers),
+    ("nearest-centre", nearest_of_whole_numbers),
+    ("top-scores", whole_scores),
+    ("product-chain", product_of_whole_numbers),
+    ("position-of", position_in_three_dimensions),
+    ("hessian-vector", hessian_vector_of_four),
+    ("sgd-step", first_three_moved),
+    ("momentum-step", first_three_moved_with_momentum),
+    ("stale-value", _OneWriteNoticed),
+    ("own-tensor", _FrozenByZeroGrad),
+    ("record-result", recorded_by_first_or_last),
     ("private-copy", copied_unless_contiguous),
     ("ensemble", winner_of_the_most_certain_model),
     ("ensemble", winner_of_the_product),

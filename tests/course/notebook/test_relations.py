@@ -30,6 +30,7 @@ def named(source, *pairs):
         (ROWS.floor(), ROWS, "rounded down"),
         (tk.tensor([0.33]), tk.tensor([1 / 3]), "rounded"),
         (tk.zeros(2), tk.tensor([0.25, 0.75]), ""),
+        (tk.zeros(2), tk.tensor([0.25, 0.1875]), ""),
         (ROWS[0], ROWS, "only the first"),
         (ROWS[-1:], ROWS, "only the last"),
         (tk.tensor([1.0, 2.0]), tk.tensor([1.0, 2.0, 4.0]), "the last is missing"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import gc
+import io
+import logging
 import math
 import os
 import random
@@ -35,10 +38,19 @@ CHANGES = {
     "the recursion limit": lambda: sys.setrecursionlimit(9000),
     "the hooks of Python": lambda: setattr(sys, "excepthook", odd),
     "the working directory": lambda: os.chdir("/"),
+    "NumPy's function for errors": lambda: np.seterrcall(odd),
+    "`sys.stdin`": lambda: setattr(sys, "stdin", io.StringIO()),
+    "whether garbage is collected": gc.disable,
+    "which levels are logged": logging.disable,
     "`print`": lambda: setattr(builtins, "print", odd),
     "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
     "`math.sqrt`": lambda: setattr(math, "sqrt", odd),
     "`tk.relu`": lambda: setattr(tk, "relu", odd),
+    "`np.linalg.solve`": lambda: setattr(np.linalg, "solve", odd),
+    "`random.randint`": lambda: setattr(random, "randint", odd),
+    "`tk.linalg.solve`": lambda: setattr(tk.linalg, "solve", odd),
+    "`tk.nn.Linear.forward`": lambda: setattr(tk.nn.Linear, "forward", odd),
+    "`tk.optim.SGD`": lambda: setattr(tk.optim, "SGD", odd),
     "`tk.Tensor.sum`": lambda: setattr(tk.Tensor, "sum", odd),
 }
 
