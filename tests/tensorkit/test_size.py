@@ -10,7 +10,7 @@ ROOMS = {
     "cuda": 1305,
     "explain": 278,
     "nn": 635,
-    "ops": 2650,
+    "ops": 2652,
     "optim": 177,
     "tensorkit": 3167,
     "utils": 113,
