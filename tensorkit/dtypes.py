@@ -21,13 +21,11 @@ class DType:
     (torch.float32, 4, True)
     """
 
-    def __init__(
-        self, name: str, word: str, c_name: str, category: int, whole_name: str = ""
-    ) -> None:
+    def __init__(self, name: str, word: str, c_name: str, category: int, whole: str = "") -> None:
         self.name = name
         self.word = word  # the name in PyTorch's messages and tensor types: Float, Long
         self.c_name = c_name  # the name in its overflow messages: float, int64_t
-        self.whole_name = whole_name or c_name  # in those about two dtypes: float, long int
+        self.whole_name = whole or c_name  # in those about two dtypes: float, long int
         self.category = category
         self.numpy = np.dtype(name)
         self.itemsize = self.numpy.itemsize
@@ -80,7 +78,8 @@ def set_default_dtype(d: DType) -> None:
     """
     global _default
     if not (isinstance(d, DType) and d.is_floating_point):
-        raise TypeError("only floating-point types are supported as the default type")
+        what = "" if isinstance(d, DType) else "invalid dtype object: "
+        raise TypeError(f"{what}only floating-point types are supported as the default type")
     _default = d
 
 

@@ -367,9 +367,9 @@ class _LinAlgError(TensorkitError, RuntimeError):
 LinAlgError = _LinAlgError  # PyTorch's class prints with the underscore, too
 
 
-def _computed(xp: Any, function: Any, A: Any, *B: Any) -> Any:
+def _computed(xp: Any, function: str, A: Any, *B: Any) -> Any:
     """What LAPACK gives; LinAlgError for singular matrices: NumPy raises, CuPy gives inf or nan."""
-    name, (n, m) = f"linalg.{function.__name__}", A.shape[-2:] if A.ndim > 1 else (0, 0)
+    name, (n, m) = f"linalg.{function}", A.shape[-2:] if A.ndim > 1 else (0, 0)
     if A.ndim < 2:
         raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if n != m:
@@ -381,7 +381,7 @@ def _computed(xp: Any, function: Any, A: Any, *B: Any) -> Any:
             first = f"{name}: Incompatible shapes of A and B for the equation AX = B ({given})"
             raise ShapeError(first, repair=f"B of shape ({n},) or ({n}, k)")
     try:
-        found = function(A, *B)
+        found = getattr(xp.linalg, function)(A, *B)
     except np.linalg.LinAlgError:
         found = None
     if found is None or (xp is not np and xp.isfinite(A).all() and not xp.isfinite(found).all()):
@@ -406,8 +406,8 @@ def solve(xp: Any, A: Any, B: Any) -> Any:
     tensor([1.0000, 0.5000])
     """
     if _is_vector(A, B):
-        return _computed(xp, xp.linalg.solve, A, B[..., None])[..., 0]
-    return _computed(xp, xp.linalg.solve, A, B)
+        return _computed(xp, "solve", A, B[..., None])[..., 0]
+    return _computed(xp, "solve", A, B)
 
 
 def _slope_of_matrix(A: Any, slope: Any, out: Any) -> Any:
@@ -432,7 +432,7 @@ def inv(xp: Any, A: Any) -> Any:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return _computed(xp, xp.linalg.inv, A)
+    return _computed(xp, "inv", A)
 
 
 inv.grad(

@@ -164,7 +164,7 @@ def test_what_an_error_left_on_the_way_is_given_back(gpu):
         return x.exp() @ y[:10]
 
     before = tk.cuda.memory_allocated()
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
         program()
     gc.collect()  # pytest keeps the traceback in a cycle
     assert tk.cuda.memory_allocated() == before
