@@ -496,7 +496,7 @@ print(tk.autograd.gradcheck(cube, x, raise_exception=False))
 # | a kernel of your own | `tk.library.register_kernel(op, device, f)` | it gets tensors, and returns a new one |
 # | that it ends | `with tk.library.scope():` | kernels and devices inside end with it |
 # | to see every operation | `class Log(tk.utils.DispatchMode)` | the formulas of backward too |
-# | a device | `tk.register_device(name, find)` | `find()` gives the same backend every time |
+# | a device | `tk.register_device(name, find)` | `find()` gives the backend, the same one as long as tensors of it live |
 # | an operation | `@tk.library.custom_op("mine::name", mutates_args=())` | then `register_autograd` |
 # | to trust its gradient | `tk.autograd.gradcheck(op, x)` | in float64 |
 #

@@ -122,7 +122,7 @@ print(out)
 
 # %% [markdown]
 # Four threads, ten elements: threads 0 and 1 take three each, threads 2 and 3 take two. The
-# picture shows the first step.
+# picture shows the first step. The transactions that a launch counts are explained below.
 
 # %% role="show"
 viz.kernel(negate[1, 4](x, out, 10))

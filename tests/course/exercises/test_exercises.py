@@ -215,7 +215,7 @@ def on_tensors(self: Exercise, draw: Draw) -> Iterator[Case]:
         ({"hints": ("One.",)}, "it has 1 hint;"),
         ({"__doc__": "Double\n\nDo it."}, "the statement says input"),
         ({"usual_mistakes": mistakes(twice=(lambda n: n + n, "A" * 40))}, "'twice' passes"),
-        ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "does not say what to do"),
+        ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "is shorter than 30"),
         (
             {
                 "usual_mistakes": mistakes(
