@@ -256,9 +256,9 @@ def _layouts(args: tuple[Any, ...]) -> str:
 def notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
     """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
     notes = []
-    beyond = next((trial for trial in tried if not (trial.case.weight or trial.is_passed)), None)
-    is_over = beyond is not None and beyond.outcome.ended in ("timed out", "not run")
-    if beyond is not None and not is_over and all(trial.is_passed for trial in tried if trial.case.weight):
+    answered = (trial for trial in tried if trial.outcome.ended in ("returned", "raised"))
+    beyond = next((each for each in answered if not (each.case.weight or each.is_passed)), None)
+    if beyond is not None and all(trial.is_passed for trial in tried if trial.case.weight):
         call = exercise.describe_call(beyond.case.args, compare.as_code)
         notes.append(
             f"Not asked for, and it costs nothing: {beyond.case.label}. For `{call}` your answer "
