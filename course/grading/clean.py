@@ -55,7 +55,9 @@ class Quota:
     markdown: int = 60_000
     """Characters that are rendered; both take seconds where a text is made to."""
     page: int = 2_000_000
-    """Characters of HTML that outputs become, or the markdown of all cells."""
+    """Characters of HTML that outputs become."""
+    rendered: int = 1_000_000
+    """Characters of HTML that markdown becomes."""
     code: int = 60_000
     """Characters of a learner's code, each of which may become twenty of colour."""
     seconds: float = 1.0
@@ -151,8 +153,8 @@ def clean_markdown(source: str, quota: Quota | None = None) -> str:
     if found and _HARMLESS.fullmatch(source):
         return source  # rendering it again takes no longer
     rendered = clean_html(found[0], quota).strip() if found else _as_text(source)
-    quota.page -= len(rendered)
-    if quota.page < 0:
+    quota.rendered -= len(rendered)
+    if quota.rendered < 0:
         rendered = _as_text(source)
     # on one line: a blank line would end the block, and what follows be read as markdown
     lines = "&#10;".join(line.rstrip() for line in re.split(r"\n+", rendered))

@@ -146,7 +146,7 @@ def autograded(result: Result, source: Source) -> str:
     graded = {exercise.cell: exercise for exercise in result.exercises}
     is_graded = result.status == "graded"
     cells = result.cells if is_graded else source.released["cells"]
-    quota = clean.Quota(page=1_000_000)  # of markdown; outputs have had theirs
+    quota = clean.Quota()
     cells = [_written(cell, source, graded, quota) for cell in cells]
     note = _note(result)
     content = {

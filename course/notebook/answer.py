@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import FunctionType
 from typing import Any
 
-from course.notebook import compare, matching
+from course.notebook import compare, matching, plain
 from course.notebook.exercise import Exercise, load
 from course.notebook.history import UNKNOWN, Run, changed_names, is_of_this_cell, running_cell
 from course.notebook.rules import parsed
@@ -71,7 +69,7 @@ def find(
         note = f"{_stopped(last)} This is the version before your last edit."
     elif _is_misplaced(exercise, running_cell() if is_made_now else _maker(last, name), runs):
         note = _where_it_belongs(exercise, last, runs)
-    source = (source_of or _source_of)(value)
+    source = (source_of or plain.source_of)(value)
     if source is None:
         ran = [run for run in about if run.error is None]
         source = ran[-1].source if ran else None
@@ -256,13 +254,3 @@ def _renamed(exercise: Exercise, runs: Sequence[Run]) -> str | None:
         if defined and exercise.name not in defined:
             return defined[0]
     return None
-
-
-def _source_of(value: Any) -> str | None:
-    function = getattr(value, "__wrapped__", value)  # of a kernel
-    if type(function) is not FunctionType:
-        return None
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError, SyntaxError):  # not from a cell or a file
-        return None

@@ -48,22 +48,23 @@ class Run:
 
     def defines(self) -> list[str]:
         """The functions, classes and names that this cell defines at its top level."""
+        return list(self._defined)
+
+    @cached_property
+    def _defined(self) -> tuple[str, ...]:
+        # the names are kept, not the tree, which takes a hundred times the memory of its text
         names: list[str] = []
-        for statement in self._statements:
+        for statement in _statements(self.source):
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign):
                 names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
-        return names
+        return tuple(names)
 
     def leaves_out(self, name: str) -> bool:
         """True if nothing in this cell binds `name`; False where that cannot be told."""
         names = bound_names(self.source)
-        return bool(self._statements) and name not in names and "*" not in names
-
-    @cached_property
-    def _statements(self) -> list[ast.stmt]:
-        return _statements(self.source)
+        return bool(_statements(self.source)) and name not in names and "*" not in names
 
     @property
     def place(self) -> str:

@@ -7,6 +7,7 @@ meets only types that are known, and `Opaque` for all others.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
 from typing import Any
@@ -126,3 +127,14 @@ def str_of(value: object) -> str:
         raise
     except BaseException:
         return ""
+
+
+def source_of(value: Any) -> str | None:
+    """The text of a function or a kernel; None for all else, and where it is in no cell or file."""
+    function = getattr(value, "__wrapped__", value)  # of a kernel
+    if type(function) is not FunctionType:
+        return None
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError, SyntaxError):
+        return None

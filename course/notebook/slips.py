@@ -510,9 +510,8 @@ def _unused_value(answer: AnswerTree) -> Iterator[Slip]:
     attributes = [node for each in answer.nodes(ast.ClassDef) for node in each.body]
     for node in answer.nodes(ast.Assign) if answer.outcome.ended == "returned" else ():
         name = ast.unparse(node.targets[0])
-        if node in attributes:
-            continue
-        if name.isidentifier() and not name.startswith("_") and name not in read:
+        is_local = name.isidentifier() and node not in attributes
+        if is_local and not name.startswith("_") and name not in read:
             yield Slip(
                 "a name is not used",
                 f"`{ast.unparse(node)}` gives `{name}` a value, and nobody reads it.",

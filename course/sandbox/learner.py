@@ -15,20 +15,19 @@ These are the requests. Each has one reply with the same `n`; `cells` has one fo
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import time
 from functools import partial
 from operator import getitem
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 import tensorkit as tk
 from course.engine import assembly
-from course.notebook.plain import str_of
+from course.notebook.plain import source_of, str_of
 from course.notebook.quiet import NotAllowed, run_quietly
 from course.notebook.state import Names, names_now, random_state, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
@@ -161,14 +160,10 @@ class Learner:
         All in one reply: it is asked at each check.
         """
         names = self.shell.user_ns
-        value, source = names[name], None
-        function = getattr(value, "__wrapped__", value)  # of a kernel
-        if type(function) is FunctionType:
-            with contextlib.suppress(OSError, TypeError, SyntaxError):  # not from a cell
-                source = inspect.getsource(function)
+        value = names[name]
         meant = {each: names[each] for each in library if each in names}
         changed = [n for n, v in meant.items() if not (callable(v) or type(v) is ModuleType)]
-        return value, source, changed
+        return value, source_of(value), changed
 
     def _do_probe(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         before = [block.copy() for block in self.memory]

@@ -219,7 +219,7 @@ def test_a_page_has_a_size() -> None:
     first, second = clean_outputs(outputs, quota)
     assert first["text"] == "a"
     assert "The rest is not shown: the notebook's outputs are too large" in second["text"]
-    texts = Quota(page=1000)
+    texts = Quota(rendered=1000)
     shown = [clean_markdown(f"<b>{'a' * 500}", texts) for _ in range(2)]
     assert ["<pre>" in each for each in shown] == [False, True]
     assert cut_code("x = 1", quota) == "x = 1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -239,3 +240,14 @@ def test_no_cell_numbers_are_named_while_grading(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     found = find(STRIDES, {}, [Run(12, "def strides_of(\n", None, "SyntaxError", "never closed")])
     assert "Your edit did not run (SyntaxError: never closed)" in found.sentence
+
+
+def test_a_cell_keeps_its_names_and_not_its_tree() -> None:
+    runs = [Run(None, "def f(): 1\n" + "x = 1\n" * 3000, None, None) for _ in range(5)]
+    tracemalloc.start()
+    try:
+        assert all("f" in run.defines() for run in runs)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000  # a notebook may have hundreds of such cells; a tree has millions
