@@ -179,9 +179,8 @@ class ChapterEntries:
             changes: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "cell"}
             of_cell = table.c.cell_id == bindparam("cell")
             database.execute(update(table).where(of, of_cell).values(changes), rows)
-        of_notebook = {"notebook_id": notebook}
         if new := [
-            {"cell_id": id, **of_notebook, **columns}
+            {"cell_id": id, "notebook_id": notebook, **columns}
             for id, columns in entries.items()
             if id not in known
         ]:
