@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from course.notebook import built_notebook, matching
-from course.notebook.history import bound_names, used_names
+from course.notebook.helpers import needed
+from course.notebook.history import Run, bound_names, global_names
 from course.notebook.limited import limited
 from course.notebook.matching import Cell, Refused, Source
 from course.shared import paths
@@ -100,7 +101,7 @@ def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[
                     )
                 found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
     found += _beside(content, repaired.cells, source)
-    found += _helpers_below(repaired.cells, source, until)
+    found += _late_helpers(content, repaired.cells, source, until)
     found += _misplaced(content, repaired.cells, source, until)
     found += _without_its_name(repaired.cells, source)
     found += _not_started(repaired.cells, source)
@@ -255,27 +256,40 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         yield Finding(LOOK, sentence)
 
 
-def _helpers_below(cells: list[Cell], source: Source, until: float) -> Iterator[Finding]:
-    """Names that an answer uses and that only a cell below its check defines."""
+def _late_helpers(
+    content: bytes, cells: list[Cell], source: Source, until: float
+) -> Iterator[Finding]:
+    """Names that an answer uses and whose cell runs too late, or not at all, when it is graded."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    bound: list[set[str]] = []
-    for cell in code:
+    known = {cell["source"] for cell in (*code, *source.released["cells"])}
+    # the text of a check that was changed, say, in whose place the released one is graded
+    others = [cell for cell in matching.cells_of(content) if cell["source"] not in known]
+    runs: list[Run] = []
+    for cell in (*code, *others):
         if time.monotonic() >= until:
             return  # `examine` says so
-        bound.append(bound_names(cell["source"]))
+        bound = frozenset(global_names(cell["source"])[0])
+        runs.append(Run(None, cell["source"], cell["id"], None, bound=bound))
     for answer in filter(matching.is_answer, code):
-        check = f"check-{matching.grade_id(answer)}"
-        end = next((at for at, cell in enumerate(code) if matching.grade_id(cell) == check), None)
-        if end is None:
-            continue
-        missing = used_names(answer["source"]) - set().union(*bound[:end])
-        for cell in code[end + 1 :]:
-            helpers = missing & matching.defined_names(cell["source"])
-            if helpers and cell["id"] not in source.by_id:
+        id = matching.grade_id(answer)
+        checks = (at for at, cell in enumerate(code) if matching.grade_id(cell) == f"check-{id}")
+        end = next(checks, len(runs))
+        above = frozenset[str]().union(*(run.bound for run in runs[:end]))
+        texts_above = {run.source for run in runs[:end]}
+        for name, run in needed(answer["source"], runs):
+            if run.source in texts_above:
+                continue
+            if name not in above:
                 yield Finding(
                     WRONG,
-                    f"{matching.named(answer)} uses `{min(helpers)}`, which only a cell below its "
-                    f"check defines. Move that into the cell {matching.grade_id(answer)}.",
+                    f"{matching.named(answer)} uses `{name}`, which no cell of code above its "
+                    f"check defines. Move it into the cell {id}.",
+                )
+            elif name in matching.defined_names(run.source):  # and not by another `import`
+                yield Finding(
+                    LOOK,
+                    f"{matching.named(answer)} uses `{name}`, which is defined above its check and "
+                    f"below. The one above is graded: move the right one into the cell {id}.",
                 )
 
 

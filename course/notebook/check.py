@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from course.notebook import advice, answer, compare, history, live, record
+from course.notebook import advice, answer, compare, helpers, history, live, record
 from course.notebook.exercise import Exercise, load, no_such_exercise
 from course.notebook.relations import first_relation
 from course.notebook.report import Report, Row
@@ -125,6 +125,8 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
         with _ONE_AT_A_TIME:
             found = answer.find(exercise, namespace, history.runs())
             if found.state == "ready":
+                late = helpers.note(exercise, found, history.runs_until_now())
+                found = replace(found, note=found.note or late)
                 drawn = random_state()
                 try:
                     report = judge(

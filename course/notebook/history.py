@@ -10,8 +10,9 @@ import ast
 import builtins
 import os
 import re
+import symtable
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -92,15 +93,33 @@ def bound_names(source: str) -> set[str]:
     return names
 
 
-def used_names(source: str) -> set[str]:
-    """The names that a cell reads and neither binds nor has as arguments, without Python's own.
+def global_names(source: str) -> tuple[set[str], set[str]]:
+    """The global names to which a cell gives a value, and those that it reads from elsewhere.
 
-    >>> sorted(used_names("def f(a):\\n    b = sum(a)\\n    return helper(b)"))
-    ['helper']
+    Python's own names are left out.
+
+    >>> global_names("def f(a):\\n    b = sum(a)\\n    return helper(b)")
+    ({'f'}, {'helper'})
     """
-    nodes = [node for statement in _statements(source) for node in ast.walk(statement)]
-    own = bound_names(source) | {node.arg for node in nodes if isinstance(node, ast.arg)}
-    return {node.id for node in nodes if isinstance(node, ast.Name)} - own - {*dir(builtins)}
+    bound: set[str] = set()
+    used: set[str] = set()
+    tables = _tables(source)
+    for table in tables:  # those of functions are appended meanwhile
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if table.get_type() == "module" or symbol.is_global():
+                is_bound = symbol.is_assigned() or symbol.is_imported()
+                (bound if is_bound else used).add(symbol.get_name())
+    return bound, used - bound - {*dir(builtins)}
+
+
+def _tables(source: str) -> list[symtable.SymbolTable]:
+    """Python's own table of the names of a program, without its magics; none if it is too long."""
+    try:
+        program = re.sub(r"(?m)^[%!].*$", "", source) if len(source) <= LONGEST else ""
+        return [symtable.symtable(program, "a cell", "exec")]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def changed_names(source: str) -> set[str]:
@@ -136,8 +155,8 @@ def _statements(source: str) -> list[ast.stmt]:
 _runs: list[Run] = []
 _before: dict[str, Any] = {}
 """What the names of the notebook meant when the cell that runs now began."""
-_running: list[str | None] = []
-"""The id of the cell that runs now."""
+_running: list[Run] = []
+"""The cell that runs now."""
 
 
 def is_notebook() -> bool:
@@ -163,7 +182,13 @@ def is_of_this_cell(name: str, value: Any) -> bool:
 
 def running_cell() -> str | None:
     """The id of the cell that runs now; None where cells have no ids."""
-    return _running[-1] if _running else None
+    return _running[-1].cell_id if _running else None
+
+
+def runs_until_now() -> list[Run]:
+    """Every cell that ran and, with what it has bound so far, the one that runs now."""
+    now = _running if _before else []
+    return [*_runs, *(replace(run, bound=_bound(ipython())) for run in now)]
 
 
 def watch() -> None:
@@ -181,14 +206,21 @@ def watch() -> None:
 def _begin(shell: Any, info: Any) -> None:
     _before.clear()
     _before.update(shell.user_ns)
-    _running[:] = [getattr(info, "cell_id", None)]
+    number, cell_id = shell.execution_count, getattr(info, "cell_id", None)
+    _running[:] = [Run(number, info.raw_cell or "", cell_id, None)]
+
+
+def _bound(shell: Any) -> frozenset[str]:
+    """The names that mean another object now than when this cell began."""
+    return frozenset(
+        name for name, value in shell.user_ns.items() if _before.get(name) is not value
+    )
 
 
 def _end(shell: Any, result: Any) -> None:
     if result is None or result.info is None or not result.info.store_history:
         return
     error = result.error_before_exec or result.error_in_exec
-    bound = (name for name, value in shell.user_ns.items() if _before.get(name) is not value)
     _runs.append(
         Run(
             result.execution_count or 0,
@@ -197,7 +229,7 @@ def _end(shell: Any, result: Any) -> None:
             getattr(result.info, "cell_id", None),
             None if error is None else type(error).__name__,
             message_of(error),
-            frozenset(bound),
+            _bound(shell),
         )
     )
     _before.clear()

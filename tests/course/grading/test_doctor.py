@@ -254,25 +254,6 @@ def test_an_answer_below_its_check_is_named_where_the_answer_cell_has_other_code
     assert len(found) == (not is_graded)
 
 
-@pytest.mark.parametrize(
-    ("at", "helper", "is_named"),
-    [
-        (f"check-{ID}", "def helper(image): return image", True),
-        (ID, "def helper(image): return image", False),
-        (f"check-{ID}", "image = 1", False),
-    ],
-)
-def test_a_helper_below_the_check_is_named(
-    klass: Class, tmp_path: Path, at: str, helper: str, is_named: bool
-) -> None:
-    notebook = klass.honest()
-    cell_of(notebook, ID)["source"] = "def to_unit_range(image):\n    return helper(image)"
-    own = {"cell_type": "code", "source": helper, "metadata": {}, "id": "mine"}
-    notebook["cells"].insert(notebook["cells"].index(cell_of(notebook, at)) + 1, own)
-    sentence = f"wrong     The cell {ID} uses `helper`, which only a cell below its check defines."
-    assert any(each.startswith(sentence) for each in said(tmp_path, notebook)) == is_named
-
-
 def test_a_notebook_that_names_no_release_is_not_called_an_older_one(
     klass: Class, tmp_path: Path
 ) -> None:

@@ -1,0 +1,61 @@
+"""Helpers that an answer calls, and whose cells run too late when it is graded.
+
+Grading runs the cells from top to bottom. In the learner's notebook an answer finds whatever ran
+before, wherever that stands: `check` says where it would not be found, and `course doctor` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from course.notebook import matching
+from course.notebook.answer import Answer
+from course.notebook.exercise import Exercise
+from course.notebook.history import Run, global_names
+from course.notebook.matching import Cell, Refused
+
+
+def needed(answer: str, runs: Sequence[Run]) -> Iterator[tuple[str, Run]]:
+    """The global names that an answer uses, and those that its helpers use in turn.
+
+    With each the last run that gave it a value; names without one are left out.
+    """
+    names = sorted(global_names(answer)[1])
+    for name in names:  # those that a helper uses are appended meanwhile
+        maker = next((run for run in reversed(runs) if name in run.bound), None)
+        if maker is not None:
+            yield name, maker
+            names += sorted(global_names(maker.source)[1] - {*names})
+
+
+def note(exercise: Exercise, found: Answer, runs: Sequence[Run]) -> str:
+    """A sentence about a helper whose cell does not stand above the check; or "".
+
+    Where cells stand is read from the learner's notebook as it was saved last.
+    """
+    try:
+        cells = matching.cells_of(Path(f"{exercise.chapter}.ipynb").read_bytes())
+    except (OSError, Refused):
+        return ""
+    in_time = _in_time(exercise, runs, cells)
+    for name, run in needed(found.source or "", runs):
+        if in_time and run.cell_id not in (None, *in_time) and name in run.source:
+            return (
+                f"`{name}`, which your answer uses, comes from {run.place or 'another cell'}. "
+                "Unless that cell stands above this check, the answer fails when it is graded: "
+                f"move `{name}` into the answer cell."
+            )
+    return ""
+
+
+def _in_time(exercise: Exercise, runs: Sequence[Run], cells: Sequence[Cell]) -> list[str]:
+    """The ids of the cells that run before the answer is checked; none where that is not known."""
+    ids = [cell["id"] for cell in cells if cell["cell_type"] == "code"]
+    check = f"check-{exercise.id}"
+    makers = [run.cell_id for run in runs if exercise.name in run.bound]
+    if check not in ids or not makers or makers[-1] is None:
+        return []
+    # grading puts an answer from below the check, and what stands before it, in front
+    last = max(ids.index(check), ids.index(makers[-1]) + 1 if makers[-1] in ids else 0)
+    return [*(id for id in ids[:last] if id != check), makers[-1]]
