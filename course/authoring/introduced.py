@@ -26,10 +26,9 @@ MEMBERS = {name for name in dir(tk.Tensor) if not name.startswith("_")} - PLAIN
 
 def used_before(root: Path, chapter: str) -> list[str]:
     """A sentence for each name that a chapter's code uses before a text has introduced it."""
-    names = paths.written_chapters(root)
-    texts = [read(paths.solutions(root) / f"{name}.py") for name in names if name <= chapter]
-    of_this_chapter = too_early(texts)[len(too_early(texts[:-1])) :]
-    return [f"{found}, before a text has it between backticks" for found in of_this_chapter]
+    names = [name for name in paths.written_chapters(root) if name <= chapter]
+    texts = [read(paths.solutions(root) / f"{name}.py") for name in names]
+    return [f"{found}, before a text has it between backticks" for found in _too_early(texts)]
 
 
 def _uses(code: str) -> Iterator[str]:
@@ -48,34 +47,35 @@ def _introduced(markdown: str) -> set[str]:
     return {name for code in BETWEEN_BACKTICKS.findall(markdown) for name in NAME.findall(code)}
 
 
-def _in_sections(chapters: list[list[TextCell]]) -> Iterator[tuple[TextCell, str]]:
+def _in_sections(chapter: list[TextCell]) -> Iterator[tuple[TextCell, str]]:
     """Each cell with the whole text of its section, from its `##` heading to the next."""
-    for cells in chapters:
-        sections: list[list[TextCell]] = [[]]
-        for cell in cells:
-            if cell.kind == "markdown" and cell.source.startswith("## "):
-                sections.append([])
-            sections[-1].append(cell)
-        for section in sections:
-            text = "\n".join(cell.source for cell in section if cell.kind == "markdown")
-            yield from ((cell, text) for cell in section)
+    sections: list[list[TextCell]] = [[]]
+    for cell in chapter:
+        if cell.kind == "markdown" and cell.source.startswith("## "):
+            sections.append([])
+        sections[-1].append(cell)
+    for section in sections:
+        text = "\n".join(cell.source for cell in section if cell.kind == "markdown")
+        yield from ((cell, text) for cell in section)
 
 
-def too_early(chapters: list[list[TextCell]]) -> list[str]:
-    """Each name that stands in code before any text has introduced it, and where."""
+def _too_early(chapters: list[list[TextCell]]) -> list[str]:
+    """Each name that the last chapter's code uses before any text has introduced it, and where."""
     known: set[str] = set()
     exercises = load()
-    found = []
-    for cell, section in _in_sections(chapters):
-        known |= _introduced(section)
-        if cell.kind == "markdown":
-            continue
-        code, where = cell.source, f"line {cell.line}"
-        if (exercise := exercises.get(cell.marks.get("exercise", ""))) is not None:
-            code, where = exercise.solution_source, f"the exercise {exercise.id!r}"
-            known |= _introduced(exercise.statement)
-        elif cell.marks.get("role") == "show":
-            continue
-        found += [f"{where} uses `{name}`" for name in _uses(code) if name not in known]
-        known |= set(_uses(code))  # once is enough
+    found: list[str] = []
+    for chapter in chapters:
+        found = []
+        for cell, section in _in_sections(chapter):
+            known |= _introduced(section)
+            if cell.kind == "markdown":
+                continue
+            code, where = cell.source, f"line {cell.line}"
+            if (exercise := exercises.get(cell.marks.get("exercise", ""))) is not None:
+                code, where = exercise.solution_source, f"the exercise {exercise.id!r}"
+                known |= _introduced(exercise.statement)
+            elif cell.marks.get("role") == "show":
+                continue
+            found += [f"{where} uses `{name}`" for name in _uses(code) if name not in known]
+            known |= set(_uses(code))  # once is enough
     return found
