@@ -9,7 +9,7 @@ A notebook remembers in its metadata (`course.authoring.release`) from which rel
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +129,7 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
         raise CourseError(
             f"There is no exercise {exercise!r} in {chapter}. Its exercises: {', '.join(stubs)}."
         )
-    cell = _answers(notebook).get(exercise)
+    cell = _answers(notebook, stubs).get(exercise)
     kept = None
     if cell is None:
         notebook.cells.insert(_place_of(exercise, notebook), stubs[exercise])
@@ -158,9 +158,8 @@ def update(root: Path, chapter: str) -> Updated | None:
     cells = _answers(new)
     answers = {
         id: answer
-        for id, answer in _answers(old).items()
-        if not _is_untouched(answer)
-        and not (id in cells and matching.is_untouched(answer, cells[id]))
+        for id, answer in _answers(old, cells).items()
+        if not _is_untouched(answer, cells.get(id))
     }
     for id in answers.keys() & cells.keys():
         cells[id].source = answers[id].source
@@ -195,23 +194,30 @@ def is_released_otherwise(root: Path, chapter: str) -> bool:
     return released is not None and released.metadata.get("course") != local.metadata.get("course")
 
 
-def _answers(notebook: NotebookNode) -> dict[str, Any]:
-    """The answer cells by exercise id; of several copies of a cell the last that was changed."""
+def _answers(
+    notebook: NotebookNode, stubs: Mapping[str, NotebookNode] | None = None
+) -> dict[str, Any]:
+    """The answer cells by exercise id; of several copies of a cell the last with an answer.
+
+    stubs: the released cells, by exercise id.
+    """
     answers: dict[str, Any] = {}
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("solution"):
             id = marks["grade_id"]
-            if id not in answers or not _is_untouched(cell):
+            if id not in answers or not _is_untouched(cell, (stubs or {}).get(id)):
                 answers[id] = cell
     return answers
 
 
-def _is_untouched(cell: NotebookNode) -> bool:
-    """True if the cell is as it was released: nbgrader noted its checksum then."""
+def _is_untouched(cell: NotebookNode, stub: NotebookNode | None) -> bool:
+    """Whether a cell is as its own release had it, or has no answer beside the newest stub."""
     from nbgrader.utils import compute_checksum  # nbgrader takes a second to import
 
-    return bool(cell.metadata.nbgrader.get("checksum") == compute_checksum(cell))
+    if cell.metadata.nbgrader.get("checksum") == compute_checksum(cell):  # noted at its release
+        return True
+    return stub is not None and matching.is_untouched(cell, stub)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

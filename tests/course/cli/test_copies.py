@@ -197,6 +197,20 @@ def test_update_carries_answers_over_and_keeps_the_old_notebook(course: Path) ->
     assert _said(course) == []
 
 
+def test_of_two_copies_of_a_cell_update_carries_the_one_with_an_answer(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    copy = nbformat.from_dict(
+        {**tiny.cell(notebook, "double-it"), "id": "pasted", "source": "pass"}
+    )
+    notebook.cells.append(copy)
+    nbformat.write(notebook, _mine(course))
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    done = copies.update(course, "01_numbers")
+    assert done is not None
+    assert done.carried == ["double-it"]
+    assert _source(course, "double-it") == ANSWER
+
+
 def test_another_release_in_the_exchange_is_noticed(course: Path) -> None:
     outbound = course / settings().exchange / settings().course_id / "outbound" / "01_numbers"
     shutil.copytree(paths.notebooks(course) / "01_numbers", outbound)
