@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from course.notebook import built_notebook, matching
-from course.notebook.helpers import needed
-from course.notebook.history import Run, bound_names, global_names
+from course.notebook.helpers import names_in, needed
+from course.notebook.history import Run, bound_names
 from course.notebook.limited import limited
 from course.notebook.matching import Cell, Refused, Source
 from course.shared import paths
@@ -268,7 +268,7 @@ def _late_helpers(
     for cell in (*code, *others):
         if time.monotonic() >= until:
             return  # `examine` says so
-        bound = frozenset(global_names(cell["source"])[0])
+        bound = frozenset(names_in(cell["source"])[0])
         runs.append(Run(None, cell["source"], cell["id"], None, bound=bound))
     for answer in filter(matching.is_answer, code):
         id = matching.grade_id(answer)

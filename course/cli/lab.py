@@ -153,8 +153,8 @@ def _check_folders_of_jupyter() -> None:
             is_writable = False
         if not is_writable:
             raise CourseError(
-                f"JupyterLab needs a folder for its settings, but {folder} cannot be written. Name "
-                "a home that can: HOME=/some/folder make lab"
+                f"JupyterLab needs a folder for its settings, but {folder} cannot be written. "
+                "Name another home folder: HOME=/some/folder make lab"
             )
 
 

@@ -13,7 +13,6 @@ import builtins
 import contextlib
 import io
 import math
-import symtable
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ import tensorkit as tk
 from course.grading.remote import Caller, TimeLimitThere, is_from_there, words_of
 from course.grading.session import Died, MachineFault
 from course.notebook import matching
+from course.notebook.history import global_names
 from course.notebook.limited import limited
 from course.notebook.matching import Cell
 from course.notebook.report import Report, Row
@@ -86,7 +86,7 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
         if not isinstance(problem, Died | TimeLimitThere):
-            caller.session.end()  # a message may be incomplete: it cannot be used any more
+            caller.session.end()  # a message may be half sent: the session cannot be used any more
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
     except (KeyboardInterrupt, MachineFault):
         raise
@@ -154,19 +154,7 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
 
     Names of Python and of the libraries are left out.
     """
-    top = symtable.symtable(ast.unparse(program), "<check>", "exec")
-    read: set[str] = set()
-    scopes = [top]
-    while scopes:
-        scope = scopes.pop()
-        scopes += scope.get_children()
-        found = [symbol for symbol in scope.get_symbols() if symbol.is_referenced()]
-        read |= {symbol.get_name() for symbol in found if scope is top or symbol.is_global()}
-    bound = {
-        symbol.get_name()
-        for symbol in top.get_symbols()
-        if symbol.is_assigned() or symbol.is_imported()
-    }
+    bound, read = global_names(ast.unparse(program))
     return read - (_LIBRARIES.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
 
 

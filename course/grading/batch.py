@@ -141,7 +141,7 @@ def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     """
     above = (folder.stat(), folder.parent.stat())
     modes = [status.st_mode for status in above]
-    # one that the grader may not read is named later
+    # a folder that the grader may not read is named later
     with contextlib.suppress(PermissionError):
         modes.append((folder / chapter).stat().st_mode)
     by_umask = any(mode & (stat.S_IWGRP | stat.S_ISGID) == stat.S_IWGRP for mode in modes)
@@ -298,7 +298,7 @@ def grade(
         with contextlib.closing(run(source, jobs(), limits=limits)) as coming:
             in_a_row = 0
             for result in coming:
-                # one learner's notebook may end its workers, and so may three
+                # a notebook that ends its workers is no fault of the machine, and is not counted
                 in_a_row = 0 if sink(result) else in_a_row + (result.sentence != WORKER_ENDED)
                 if in_a_row >= MOST_FAULTS:
                     break

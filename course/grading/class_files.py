@@ -72,7 +72,7 @@ def write(
 def pseudonym(secret: bytes, learner: str) -> str:
     """A name that stays the same for this learner in this course, and tells nothing."""
     digest = hmac.new(secret, b"pseudonym:" + learner.encode("utf-8", "replace"), hashlib.sha256)
-    return f"learner-{digest.hexdigest()[:8]}"  # with 6 two of 2,000 are often the same
+    return f"learner-{digest.hexdigest()[:8]}"  # of 6 signs two among 2,000 are often the same
 
 
 def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:

@@ -51,7 +51,7 @@ class ExerciseSummary:
     id: str
     found: Sequence[tuple[Result, Graded]]
     points: Sequence[float]
-    """Of each of them, as the gradebook has them."""
+    """The points of each learner, as the gradebook has them."""
     hints: int
     """Cells that open a hint, in all notebooks; what learners left there, no more."""
 
@@ -155,7 +155,7 @@ class ClassReport:
 
     @cached_property
     def exercises(self) -> list[ExerciseSummary]:
-        """In the order of the chapter."""
+        """The exercises in the order of the chapter."""
         found: dict[str, list[tuple[Result, Graded]]] = {}
         for result in self.graded:
             for graded in result.exercises:

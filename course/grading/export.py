@@ -217,7 +217,7 @@ class GradescopeExport(PlatformExport):
         return [*begin, "Lateness (H:M:S)", "View Count", "Submission Count"]
 
     def points(self, grade: Grade) -> list[str]:
-        """What only Gradescope knows stays empty."""
+        """Columns that only Gradescope can fill, left empty."""
         if grade.is_missing:
             return ["", f"{grade.possible:.10g}", "Missing", "", "", "", "", ""]
         minutes, seconds = divmod(round(grade.seconds_late), 60)

@@ -30,14 +30,14 @@ class Grade:
     points: float
     possible: float
     handed_in: datetime | None
-    """In UTC; None for whoever handed nothing in, and where the moment is not known."""
+    """The moment in UTC; None if nothing was handed in, and where the moment is not known."""
     seconds_late: float
     is_missing: bool
     """Whether nothing was handed in."""
     is_complete: bool
     """Whether everything that a person must grade is graded."""
     points_by_cell: Mapping[str, float]
-    """With what was entered by hand, before the penalty for lateness."""
+    """The points, with what was entered by hand, before the penalty for lateness."""
     comments: Mapping[str, str | None]
     """By cell, in the order of their names, as `points_by_cell` is."""
 

@@ -36,7 +36,7 @@ class Submission:
     learner: str
     chapter: str
     content: bytes
-    """Of the notebook, or of the archive that holds it."""
+    """The bytes of the notebook, or of the archive that holds it."""
     timestamp: str | None = None
     repaired: tuple[str, ...] = ()
     is_archive: bool = False

@@ -63,7 +63,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     try:
         graded = tuple(judge.graded())
     except (MachineFault, OSError) as fault:
-        warm.stop()  # started again, it may work
+        warm.stop()  # a process that is started again may work
         return ungraded(source, submission, seed, str(fault))
     is_cut_short = warm.time_limits > stopped_before or runner.troubles
     stalled = time.perf_counter() - begun - (_busy(warm) - busy_before)

@@ -63,7 +63,7 @@ def judge(
     mistake, slip = None, None
     failed = [(trial.outcome, trial.right) for trial in counting if not trial.is_passed]
     text = "" if exercise.kind == "predict" else source
-    if failed and text:  # a line that does nothing comes before what the values are like
+    if failed and text:  # a line that does nothing is named before a mistake that values show
         slip = first_slip(text, *failed[0], is_certain=True)
     if failed and not slip:
         mistake = recognised(exercise, tried, seed, seconds / 5, source)
@@ -144,7 +144,7 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
                 report = replace(report, notes=(*report.notes, shown))
     except KeyboardInterrupt:
         return _without_rows(exercise, "stopped", "You stopped this check before it was done.")
-    except TimeLimit:  # of the check in which this one was called
+    except TimeLimit:  # of another check, whose answer called this one
         raise
     except BaseException as error:
         # what an answer does is caught case by case: this is a library that was changed from

@@ -22,7 +22,7 @@ from course.notebook.plain import Opaque, Seen, str_of
 SHOWN = 300
 """Characters of a value that a report shows."""
 MOST_PRINTED = 10_000
-"""Numbers of a tensor that are written, of which those are shown."""
+"""Numbers of a tensor that `repr` may write before the text is cut to `SHOWN` characters."""
 
 
 def difference(got: Any, expected: Any) -> str | None:
@@ -126,7 +126,10 @@ def _described(value: tk.Tensor | np.ndarray) -> str:
 
 
 def _printed(value: Any) -> str:
-    """`repr(value)`; not of what has so many axes that leaving out their middle leaves too much."""
+    """`repr(value)`; a description of an array with so many axes that its text would be too long.
+
+    Of each axis `repr` writes the ends only, but of ten axes that are millions of numbers.
+    """
     if isinstance(value, tk.Tensor | np.ndarray):
         ends = 6  # the three numbers at either end of an axis
         if math.prod(min(size, ends) for size in value.shape) > MOST_PRINTED:
@@ -207,7 +210,7 @@ def _made_by(got: Any, function: Callable[[Any], tk.Tensor], expected: tk.Tensor
         return ""
     entries = got if isinstance(got, list | tuple) else ()
     if any(isinstance(entry, tk.Tensor) and entry.numel() > MOST_PRINTED for entry in entries):
-        return ""  # a copy of them may be larger than memory
+        return ""  # a copy of these entries may be larger than memory
     try:
         fits = tuple(function(got).shape) == tuple(expected.shape)
     except Exception:  # a list of words, say
@@ -319,7 +322,7 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
         return _unseen(got, expected)
     if not isinstance(got, Mapping):
         return f"It is {kind(got)}; expected is a dictionary."
-    is_looked_at = isinstance(expected, Seen)  # then a missing entry follows from another one
+    is_looked_at = isinstance(expected, Seen)  # then the entries before show why one is missing
     missing = [key for key in expected if key not in got]
     if missing and not is_looked_at:
         return f"The entry {show(missing[0], 80)} is missing."
@@ -334,7 +337,7 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
 
 
 def _unseen(got: Any, expected: Seen) -> str:
-    """What was returned instead of that which the exercise looks at."""
+    """A sentence about an answer that returned something else than what the exercise looks at."""
     asked = next((value for value in expected.values() if type(value) is not bool), None)
     return difference(got, asked) or f"It is {kind(got)}, and not what is asked for."
 

@@ -203,7 +203,7 @@ class Exercise:
         """What to try when this case fails; None leaves it to the comparison."""
         return None
 
-    # what follows from it
+    # what follows from the definition
 
     def variant_for(self, learner: str) -> Exercise:
         """This exercise with the learner's own numbers; itself where all have the same."""

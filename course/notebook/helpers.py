@@ -6,13 +6,15 @@ before, wherever that stands: `check` says where it would not be found, and `cou
 
 from __future__ import annotations
 
+import builtins
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from course.notebook import matching
 from course.notebook.answer import Answer
 from course.notebook.exercise import Exercise
-from course.notebook.history import Run, global_names
+from course.notebook.history import LONGEST, Run, global_names
 from course.notebook.matching import Cell, Refused
 
 
@@ -21,12 +23,25 @@ def needed(answer: str, runs: Sequence[Run]) -> Iterator[tuple[str, Run]]:
 
     With each the last run that gave it a value; names without one are left out.
     """
-    names = sorted(global_names(answer)[1])
+    names = sorted(names_in(answer)[1])
     for name in names:  # those that a helper uses are appended meanwhile
         maker = next((run for run in reversed(runs) if name in run.bound), None)
         if maker is not None:
             yield name, maker
-            names += sorted(global_names(maker.source)[1] - {*names})
+            names += sorted(names_in(maker.source)[1] - {*names})
+
+
+def names_in(cell: str) -> tuple[set[str], set[str]]:
+    """The global names that a cell binds, and those that it needs from others, Python's left out.
+
+    None of a cell that is too long or that Python cannot read.
+    """
+    program = re.sub(r"(?m)^[%!].*$", "", cell) if len(cell) <= LONGEST else ""  # without magics
+    try:
+        bound, read = global_names(program)
+        return bound, read - bound - {*dir(builtins)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deep
+        return set(), set()
 
 
 def note(exercise: Exercise, found: Answer, runs: Sequence[Run]) -> str:

@@ -7,7 +7,6 @@ reports every cell, those with a SyntaxError too; outside IPython there is no hi
 from __future__ import annotations
 
 import ast
-import builtins
 import os
 import re
 import symtable
@@ -93,33 +92,29 @@ def bound_names(source: str) -> set[str]:
     return names
 
 
-def global_names(source: str) -> tuple[set[str], set[str]]:
-    """The global names to which a cell gives a value, and those that it reads from elsewhere.
+def global_names(program: str) -> tuple[set[str], set[str]]:
+    """The global names that a program binds, and those that it reads.
 
-    Python's own names are left out.
+    Raises what Python raises for a text that is no program.
 
-    >>> global_names("def f(a):\\n    b = sum(a)\\n    return helper(b)")
-    ({'f'}, {'helper'})
+    >>> bound, read = global_names("def f(a):\\n    b = sum(a)\\n    return helper(b)")
+    >>> sorted(bound), sorted(read)
+    (['f'], ['helper', 'sum'])
     """
-    bound: set[str] = set()
-    used: set[str] = set()
-    tables = _tables(source)
-    for table in tables:  # those of functions are appended meanwhile
-        tables += table.get_children()
-        for symbol in table.get_symbols():
-            if table.get_type() == "module" or symbol.is_global():
-                is_bound = symbol.is_assigned() or symbol.is_imported()
-                (bound if is_bound else used).add(symbol.get_name())
-    return bound, used - bound - {*dir(builtins)}
-
-
-def _tables(source: str) -> list[symtable.SymbolTable]:
-    """Python's own table of the names of a program, without its magics; none if it is too long."""
-    try:
-        program = re.sub(r"(?m)^[%!].*$", "", source) if len(source) <= LONGEST else ""
-        return [symtable.symtable(program, "a cell", "exec")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    top = symtable.symtable(program, "a program", "exec")
+    bound = {
+        symbol.get_name()
+        for symbol in top.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
+    read: set[str] = set()
+    scopes = [top]
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        found = [symbol for symbol in scope.get_symbols() if symbol.is_referenced()]
+        read |= {symbol.get_name() for symbol in found if scope is top or symbol.is_global()}
+    return bound, read
 
 
 def changed_names(source: str) -> set[str]:

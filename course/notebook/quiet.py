@@ -38,7 +38,7 @@ class Observed:
     left_changed: list[str] = field(default_factory=list)
     """What the process shares and the answer has changed, in words; it was put back."""
     is_late: bool = False
-    """Whether its time was up."""
+    """Whether the answer was stopped because its time was up."""
 
 
 def run_quietly(
@@ -55,14 +55,14 @@ def run_quietly(
 
     def work() -> None:
         run()
-        observed.warned = [  # in time, too: the text may be one of the answer's own making
+        observed.warned = [  # within the time limit: an answer's own class may make the text
             f"{each.category.__name__}: {str_of(each.message)}" for each in caught[:MOST_WARNINGS]
         ]
 
     with restored(names) as observed.left_changed, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            # what an answer registers ends with it
+            # what an answer registers in the library is taken out when the answer ends
             with tk.library.scope(), quiet(printed), refused(without):
                 limited(work, seconds)
         except TimeLimit:

@@ -65,7 +65,7 @@ def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
 
 
 def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Slip | None:
-    """What is no matter of numbers: another kind, a part of it, a demand that is not met."""
+    """A slip that shows without numbers: another kind of value, a part, a demand not met."""
     given, right = parts[0]
     if places[0] and len(set(places)) == 1 and {type(given), type(right)} == {bool}:
         found, asked = bool(given), bool(right)
@@ -102,7 +102,7 @@ _TAKEN_FOR: dict[type, tuple[type, ...]] = {
     int: (np.integer,),
     float: (int, np.integer, np.floating),
 }
-"""Other kinds of numbers that are compared as this one."""
+"""By the kind of a right number: other kinds that are accepted in its place."""
 
 
 def _is_of_kind(given: Any, right: Any) -> bool:
@@ -344,7 +344,7 @@ _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...
 """Name, relation between an answer's numbers and those expected, sentence."""
 
 _SAID_BY_THE_ROW = ("all zeros", "too few dimensions", "too many dimensions")
-"""Names of relations that are worth a sentence only with a cause."""
+"""Names of relations of which the report says enough unless the cause is known."""
 
 _CAUSES = {
     "another dtype": {
@@ -401,7 +401,7 @@ _CAUSES = {
 
 
 def _cause(name: str, given: np.ndarray, right: np.ndarray, source: str) -> str:
-    """What in the source makes this, where one thing alone may.
+    """What in the source causes this relation, if only one thing in it can.
 
     In front of the source stand the dtype, and whether dimensions of size 1 were added or removed.
     """

@@ -69,7 +69,7 @@ def names_read(tree: ast.AST) -> set[str]:
     return {node.id for node in (*loaded, *added_to) if isinstance(node, ast.Name)}
 
 
-@lru_cache(maxsize=2)  # all that is said of an answer asks for its tree, which may be large
+@lru_cache(maxsize=2)  # many functions ask for the tree of one answer, which may be large
 def parsed(source: str | None) -> ast.Module | None:
     """The syntax tree of an answer, to be read only; None if it cannot be read."""
     if source is None or len(source) > LONGEST:

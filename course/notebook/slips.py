@@ -256,7 +256,7 @@ def _tuple_not_unpacked(answer: AnswerTree) -> Iterator[Slip]:
 
 def _range_ends_early(answer: AnswerTree) -> Iterator[Slip]:
     if any("+ 1" in ast.unparse(node.slice) for node in answer.nodes(ast.Subscript)):
-        return  # the next entry is looked at as well
+        return  # an index `i + 1` reads the next entry: then the range ends in time
     for node in answer.nodes(ast.Call):
         is_range = isinstance(node.func, ast.Name) and node.func.id == "range" and node.args
         stop = node.args[-1] if is_range and len(node.args) < 3 else None

@@ -1,4 +1,4 @@
-"""The exceptions of the course: one sentence for its users, one end for code that runs too long."""
+"""The exceptions of the course: a sentence for its users, and the time limit of an answer."""
 
 
 class CourseError(Exception):

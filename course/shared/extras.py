@@ -1,7 +1,7 @@
-"""Packages that only some users have: imported where they are used, and named where they lack.
+"""Packages that only some users have, imported where needed; the sentence about a missing one.
 
-The distribution's extras are its users: `lab` for learners, `teach` for instructors, `dev` for
-engineers. `pyproject.toml` lists what each brings.
+The distribution has an extra for each kind of user: `lab` for learners, `teach` for instructors,
+`dev` for engineers. `pyproject.toml` lists what each brings.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def course_root() -> Path:
 
 @cache
 def tell_of_another(root: Path) -> bool:
-    """Whether one stands in another course than this; says so once, before a command runs."""
+    """Whether the current folder is of another course than `root`; prints that once."""
     here = Path.cwd()
     found = (
         folder
