@@ -106,7 +106,6 @@ from tensorkit.printing import set_printoptions
 from tensorkit.random import (
     Generator,
     default_generator,
-    get_rng_state,
     initial_seed,
     manual_seed,
     rand,
@@ -116,7 +115,6 @@ from tensorkit.random import (
     randn_like,
     randperm,
     seed,
-    set_rng_state,
 )
 
 if typing.TYPE_CHECKING:

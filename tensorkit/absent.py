@@ -59,7 +59,7 @@ _FAMILIES = {
     "tk.atan": "arctan",
     "x.mT": "H mH adjoint",
     "x.untyped_storage()": "storage",
-    "x.reshape, or a new tensor": "resize_ resize_as_ set_",
+    "x.reshape, or a new tensor": "resize_ resize_as_ set_ resize",
     "x.dtype, and x.to(dtype)": "type type_as is_complex is_signed",
     "x.reshape(y.shape), x.expand(y.shape)": "reshape_as expand_as",
     "Python itself (nothing is compiled)": "compile jit fx export func vmap",
@@ -97,7 +97,8 @@ _FAMILIES = {
     "x[~x.isnan()] and its mean, sum": "nanmean nansum nanmedian",
     "x.sort().values, by position": "median msort kthvalue quantile",
     "(x[:, None] == y).any(1)": "isin",
-    "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_",
+    "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_ index_copy index_fill "
+    "index_put masked_scatter put",
     "nothing: NumPy counts its own threads": "get_num_threads set_num_threads",
     "nothing: the CPU computes the same each time": "use_deterministic_algorithms",
     "x.copy_(x == y) and its like": "eq_ ne_ lt_ le_ gt_ ge_",
@@ -115,6 +116,24 @@ _FAMILIES = {
     "x.nonzero()": "argwhere",
     "x.flatten()[index]": "take",
     "10 ** tk.linspace(a, b, n)": "logspace",
+    "tk.manual_seed": "get_rng_state set_rng_state",
+    "NumPy's function of this name, with x.numpy(),": "cumprod searchsorted unique copysign "
+    "heaviside fmax fmin signbit frexp ldexp nextafter gcd lcm sinc i0 deg2rad rad2deg rot90 cross "
+    "cov corrcoef gradient trapezoid histogram nanquantile isposinf isneginf unravel_index vander "
+    "diagflat atleast_1d atleast_2d arcsinh arccosh arctanh asinh acosh atanh",
+    "numpy.maximum.accumulate and minimum.accumulate of x.numpy()": "cummax cummin",
+    "(tk.zeros(a) + tk.zeros(b)).shape": "broadcast_shapes",
+    "(x * x + y * y).sqrt()": "hypot",
+    "tk.log(x / (1 - x))": "logit",
+    "x.bincount().argmax(), for integers": "mode",
+    "tk.where(tk.arange(rows)[:, None] >= tk.arange(columns), x, 0)": "tril",
+    "tk.where(tk.arange(rows)[:, None] <= tk.arange(columns), x, 0)": "triu",
+    "tk.stack([x] * n, dim + 1).flatten(dim, dim + 1)": "repeat_interleave",
+    "x.gather(dim, index.expand(size))": "take_along_dim",
+    "x.transpose or x.movedim": "swapdims moveaxis",
+    "x[..., None] * tk.eye(n)": "diag_embed",
+    "x.diagonal().fill_(value)": "fill_diagonal_",
+    "scatter_add, for sums": "scatter_reduce index_reduce",
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda
 _PARTS = {
@@ -128,12 +147,13 @@ _PARTS = {
     ),
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
-    "Unfold avg_pool2d adaptive_avg_pool2d",
-    "tk.nn.LayerNorm": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d RMSNorm group_norm",
+    "MaxPool3d AdaptiveAvgPool1d AdaptiveMaxPool2d Unfold Fold avg_pool2d adaptive_avg_pool2d",
+    "tk.nn.LayerNorm": "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d "
+    "InstanceNorm2d RMSNorm group_norm instance_norm rms_norm",
     "tk.nn.Linear in a loop over time": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
     "softmax(q @ k.mT / d**0.5, -1) @ v": "MultiheadAttention scaled_dot_product_attention "
-    "Transformer TransformerEncoder TransformerEncoderLayer",
-    "tk.optim.Adam or tk.optim.SGD": "RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS",
+    "Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder",
+    "tk.optim.Adam or tk.optim.SGD": "RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS ASGD Rprop",
     'group["lr"] *= 0.1 for the one group of optimizer.param_groups': "lr_scheduler",
     "tk.nn.ModuleList, or attributes": "ModuleDict ParameterList ParameterDict",
     "the function of tk.nn.functional in forward": "Softplus LogSoftmax",
@@ -143,26 +163,34 @@ _PARTS = {
     "p.grad.mul_(min(1.0, most / norm)) for each parameter": "utils",
     ".to(tk.float64) and so on": "float double half",
     "tk.nn.Parameter(x, False), as an attribute": "register_buffer register_parameter buffers "
-    "named_buffers",
+    "named_buffers Buffer get_buffer",
     "tk.nn.init.normal_(w, 0, (2 / w.shape[1]) ** 0.5)": "kaiming_normal_ kaiming_uniform_",
     "tk.nn.init.normal_(w, 0, (2 / sum(w.shape)) ** 0.5)": "xavier_normal_ xavier_uniform_",
     "memory_allocated and memory_reserved": "memory_stats memory_summary max_memory_reserved",
-    "tk.get_rng_state and so on": "get_rng_state set_rng_state get_rng_state_all set_rng_state_all",
     "get_device_properties(), with major and minor,": "get_device_capability",
     "tk.nn.Sequential(*parts)": "extend insert pop",
     "an optimizer for each group of parameters": "add_param_group",
     "DataLoader(data, batch_size, shuffle=True)": "RandomSampler SequentialSampler BatchSampler",
     "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
     "default_stream",
-    "tk.manual_seed": "seed seed_all",
+    "tk.manual_seed": "seed seed_all manual_seed_all get_rng_state_all set_rng_state_all",
     "x.norm()": "norm vector_norm",
-    "numpy.linalg on x.numpy()": "eig eigh eigvals eigvalsh lstsq pinv matrix_rank",
+    "numpy.linalg on x.numpy()": "eig eigh eigvals eigvalsh lstsq pinv matrix_rank cond",
     "x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)": "normalize",
     "(x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))": "cosine_similarity CosineSimilarity",
     "tk.cat with tk.zeros": "pad ZeroPad2d ConstantPad1d",
     "x.clamp(0, 6)": "relu6 ReLU6",
     "tk.where(x > 0, x, x.clamp(max=0).exp() - 1)": "elu ELU",
-    "tk.nn.MSELoss or L1Loss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
+    "tk.nn.MSELoss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
+    "(x - y).abs().mean()": "L1Loss l1_loss",
+    "binary_cross_entropy_with_logits, without sigmoid,": "BCELoss binary_cross_entropy",
+    "(y * (y.log() - x)).sum()": "KLDivLoss kl_div",
+    "weight[positions], with weight = tk.nn.Parameter(tk.randn(n, d)),": "Embedding embedding",
+    "tk.where(x > 0, x, slope * x)": "LeakyReLU leaky_relu PReLU prelu",
+    "its formula in forward, as in x * x.sigmoid(),": "SELU selu CELU celu Mish mish GLU glu "
+    "Hardtanh hardtanh Hardsigmoid hardsigmoid Hardswish hardswish LogSigmoid logsigmoid",
+    'tk.device("cuda") if tk.cuda.is_available()': "current_accelerator",
+    "get_device_properties().total_memory, less memory_reserved(),": "mem_get_info",
     "a call in forward": "register_forward_hook register_forward_pre_hook "
     "register_full_backward_hook",
     "dict(model.named_parameters())[name]": "get_parameter",
@@ -182,11 +210,10 @@ _OPTIONS = {
     "a loop over named_parameters(), or state_dict(), which has all names of shared ones": (
         "keep_vars prefix remove_duplicate"
     ),
-    "layer(i) * (i != padding_idx)[..., None], which is 0 there and has no gradient": "padding_idx",
     "layer.bias.requires_grad_(False), which then stays 0": "bias",
     "layer.requires_grad_(False): the scale stays 1, the shift 0": "elementwise_affine",
     "without it, which computes something else": "amsgrad dampening decoupled_weight_decay "
-    "include_self max_norm nesterov norm_type scale_grad_by_freq",
+    "nesterov",
     "a call for each of the gradients": "is_grads_batched",
     "x[y != ignore_index], y[y != ignore_index]": "ignore_index",
     "(1 - s) * cross_entropy(x, y) - s * x.log_softmax(-1).mean()": "label_smoothing",
@@ -199,14 +226,14 @@ _OPTIONS = {
     "a data set whose items are such tensors": "collate_fn",
     "tk.utils.data.Subset(data, indices), shuffle=False": "sampler batch_sampler",
     "leave it out": "assign blocking capturable differentiable fast_mode foreach fused in_order "
-    "layout memory_format multiprocessing_context nondet_tol num_workers only_inputs "
-    "output_size persistent_workers pin_memory pin_memory_device prefetch_factor sparse "
-    "sparse_grad strict timeout vectorize worker_init_fn",
+    "layout memory_format multiprocessing_context nondet_tol num_workers only_inputs timeout "
+    "persistent_workers pin_memory pin_memory_device prefetch_factor sparse_grad strict vectorize "
+    "worker_init_fn",
 }
 # what changes nothing: PyTorch's defaults; of all others None, False or 0
-_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100", "norm_type": "2.0"}
-_DEFAULTS |= dict.fromkeys(["max_norm", "padding_idx", "reduce", "size_average"], "None")
-_ON = "bias elementwise_affine in_order include_self only_inputs recurse remove_duplicate unbiased"
+_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100"}
+_DEFAULTS |= dict.fromkeys(["reduce", "size_average"], "None")
+_ON = "bias elementwise_affine in_order only_inputs recurse remove_duplicate unbiased"
 _DEFAULTS |= dict.fromkeys(_ON.split(), "True")
 NUMPYS_NAMES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}
 

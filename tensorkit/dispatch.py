@@ -328,7 +328,7 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:  # noqa: C901 - 
                 if may_write and b.dtype is a.dtype and a.dtype.char in typecodes:
                     function = compute
                     if a.__class__ is not _ndarray:
-                        function = _ufunc_of(definition, a)
+                        function = getattr(backend_of(a).xp, definition.ufunc or "")
                         b = b[()] if b.__class__ is _ndarray and not b.ndim else b
                     direct_path.run(function, a, b, a)
                     is_done = True
@@ -344,13 +344,6 @@ def _in_place_of_two(definition: Definition, call: Any) -> Any:  # noqa: C901 - 
 
     inplace.__doc__ = f"``{definition.name}``, in place."
     return inplace if definition.ufunc else otherwise
-
-
-def _ufunc_of(definition: Definition, array: Any) -> Any:
-    """The array library's function on a GPU; NotDirect where a kernel of the user's is to run."""
-    if len(definition.kernels) > 1:
-        raise NotDirect
-    return getattr(backend_of(array).xp, definition.ufunc or "")
 
 
 def _check_in_place(definition: Definition, *args: Any, **options: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import base, dtypes, errors, layout
+from tensorkit import dtypes, errors, layout
 from tensorkit.base import Tensor
 from tensorkit.creation import Options, empty_like, factory, need_sizes, shape_of
 from tensorkit.devices import CPU, Device, as_device
@@ -28,7 +28,6 @@ from tensorkit.dtypes import DType, float16, float32, float64
 from tensorkit.ops.arguments import check_value, no_kernel
 
 _one_thread = threading.Lock()
-_STATE = np.dtype([("seed", "u8"), ("words", "u4", 624), ("next", "i8"), ("normal", "f8")])
 
 
 class Generator:
@@ -80,36 +79,6 @@ class Generator:
         3
         """
         return self._seed
-
-    def get_state(self) -> Tensor:
-        """Where the stream stands, as bytes for ``set_state``.
-
-        >>> generator = tk.Generator().manual_seed(0)
-        >>> state = generator.get_state()
-        >>> tk.rand(2, generator=generator), tk.rand(2, generator=generator.set_state(state))
-        (tensor([0.4963, 0.7682]), tensor([0.4963, 0.7682]))
-        """
-        stream = self._stream().state["state"]
-        record = np.zeros(1, _STATE)
-        record[0] = self._seed, stream["key"], stream["pos"], self._spare_normal
-        return base.new(record.view(np.uint8))
-
-    def set_state(self, new_state: Tensor) -> "Generator":
-        """Go on from where ``get_state`` stood.
-
-        >>> _ = tk.set_rng_state(tk.get_rng_state())
-        """
-        array = np.asarray(new_state)
-        if array.dtype != np.uint8 or array.size != _STATE.itemsize:
-            raise errors.NotSupportedError(
-                "This state is not tensorkit's own", repair="tk.manual_seed(0)"
-            )
-        record = np.frombuffer(array.tobytes(), _STATE)[0]
-        stream = {"key": record["words"], "pos": int(record["next"])}
-        self._start(int(record["seed"]))
-        self._stream().state = {"bit_generator": "MT19937", "state": stream}
-        self._spare_normal = float(record["normal"])
-        return self
 
     def _stream(self) -> Any:
         with _one_thread:
@@ -191,7 +160,6 @@ default_generator = Generator()
 default_generator._seed = int.from_bytes(os.urandom(8), "little") >> 1
 manual_seed, initial_seed = default_generator.manual_seed, default_generator.initial_seed
 seed = default_generator.seed
-get_rng_state, set_rng_state = default_generator.get_state, default_generator.set_state
 
 # Random tensors. All functions take ``generator``. Numbers are drawn on the CPU and sent to the
 # device of their tensor, whose memory is asked for first: where there is none, nothing is drawn.

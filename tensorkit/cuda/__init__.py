@@ -12,7 +12,7 @@ from tensorkit.cuda.ledger import note as note
 from tensorkit.cuda.ledger import record as record
 from tensorkit.cuda.ledger import unrecorded as unrecorded
 from tensorkit.cuda.simulated import simulate as simulate
-from tensorkit.devices import Device, as_device, find_backend
+from tensorkit.devices import as_device, find_backend
 from tensorkit.errors import AcceleratorError, message
 from tensorkit.errors import OutOfMemoryError as OutOfMemoryError
 
@@ -45,16 +45,6 @@ def device_count() -> int:
     1
     """
     return int(is_available())
-
-
-def current_accelerator(check_available: bool = False) -> Device | None:
-    """The device that is faster than the CPU, without a number; None if there is none.
-
-    >>> with tk.cuda.simulate():
-    ...     tk.accelerator.current_accelerator()
-    device(type='cuda')
-    """
-    return Device("cuda") if is_available() else None
 
 
 def _backend(device: Any = None) -> Any:
@@ -146,17 +136,6 @@ def empty_cache() -> None:
         _backend().empty_cache()
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Free and total bytes of the device.
-
-    >>> with tk.cuda.simulate(total_memory=2**20):
-    ...     tk.cuda.mem_get_info()
-    (1048576, 1048576)
-    """
-    memory = _backend(device).memory()
-    return memory["free"], memory["total"]
-
-
 # Time
 
 
@@ -228,9 +207,6 @@ def manual_seed(seed: int) -> None:
     """
     if is_available():
         random.manual_seed(seed)
-
-
-manual_seed_all = manual_seed
 
 
 # Kernels written in Python: imported when somebody asks for them

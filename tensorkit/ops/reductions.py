@@ -8,7 +8,7 @@ At the end come softmax and its relatives: exponentials and their sum, safe from
 """
 
 import warnings
-from math import inf
+from math import inf, nan
 from math import prod as product_of
 from operator import index
 from typing import Any
@@ -21,7 +21,6 @@ from tensorkit.dtypes import DType, as_dtype, float32, get_default_dtype, of_num
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import no_kernel
-from tensorkit.ops.arithmetic import abs, sign
 from tensorkit.ops.comparison import where
 from tensorkit.ops.joining import flip
 from tensorkit.ops.pointwise import exp, wide
@@ -279,6 +278,8 @@ def _slope_of_var(
     g: Any, input: Any, shape: Ints, dim: Dims, correction: float, keepdim: bool
 ) -> Any:
     freedom = count(shape, dim) - correction
+    if not freedom and (dim is None or not shape):  # PyTorch takes the slope as no matter of x
+        return where(input == mean(input), g * nan, g * inf)
     scale = 2 / freedom if freedom else inf
     return scale * restored(g, shape, dim, keepdim) * (input - mean(input, dim, True))
 
@@ -295,50 +296,33 @@ std.grad(
 def norm(xp: Any, input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False) -> Any:
     """The size of a vector, the root of the sum of squares, of all elements or along ``dim``.
 
-    With ``p=1`` the sum of absolute values, with ``p=inf`` the largest of them.
-
-    >>> tk.norm(tk.tensor([3., -4.])), tk.norm(tk.tensor([3., -4.]), p=1)
-    (tensor(5.), tensor(7.))
+    >>> tk.norm(tk.tensor([3., -4.]))
+    tensor(5.)
     """
-    p, own = _power(p), wide(xp, input)
-    if p == 2:
-        found = xp.sqrt(total(xp, own * own, dim, keepdim))
-    elif p == 1:
-        found = total(xp, xp.absolute(own), dim, keepdim)
-    else:
-        found = xp.absolute(own).max(axis=axes(input, dim), keepdims=keepdim)
-    return found.astype(input.dtype)
-
-
-def _power(p: Any) -> Any:
-    power = 2 if p is None or p == "fro" else p
-    if power not in (1, 2, inf):
-        first = f"tensorkit has the norms of p = 1, 2, inf, not {p}"
+    if p not in (2, None, "fro"):
         repair = _OTHER_NORMS.get(p, "(x.abs() ** p).sum() ** (1 / p)")
-        raise NotSupportedError(first, repair=repair)
-    return power
+        raise NotSupportedError(f"tensorkit has the norm of p = 2, not {p}", repair=repair)
+    own = wide(xp, input)
+    return xp.sqrt(total(xp, own * own, dim, keepdim)).astype(input.dtype)
 
 
 _OTHER_NORMS = {
     0: "(x != 0).sum().to(x.dtype)",
+    1: "x.abs().sum()",
+    inf: "x.abs().max()",
     -inf: "x.abs().min()",
     "nuc": "numpy.linalg.norm(x.numpy(), 'nuc')",
 }
 
 
-def _slope_of_norm(g: Any, x: Any, out: Any, dim: Dims, p: float) -> Any:
-    if p == 1:
-        return g * sign(x)
-    if p == 2:
-        return where(out == 0, 0.0, g * (x / out))
-    is_largest = (abs(x) == out) | (x != x)
-    return g * sign(x) * (is_largest / sum(is_largest, dim, True))
+def _slope_of_norm(g: Any, x: Any, out: Any) -> Any:
+    return where(out == 0, 0.0, g * (x / out))
 
 
 norm.grad(
     node="LinalgVectorNormBackward0",
-    input=lambda g, input, out, shape, p, dim, keepdim: _slope_of_norm(
-        restored(g, shape, dim, keepdim), input, restored(out, shape, dim, keepdim), dim, _power(p)
+    input=lambda g, input, out, shape, dim, keepdim: _slope_of_norm(
+        restored(g, shape, dim, keepdim), input, restored(out, shape, dim, keepdim)
     ),
 )
 

@@ -494,7 +494,7 @@ def alias(xp: Any, x: Any) -> Any:
 alias.grad(x=lambda g: g)
 
 
-broadcast_to, moveaxis, swapaxes, swapdims = expand, movedim, transpose, transpose
+broadcast_to, swapaxes = expand, transpose
 
 # Any strides
 

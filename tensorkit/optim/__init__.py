@@ -18,7 +18,7 @@ from tensorkit.autograd.versions import bump_version
 from tensorkit.base import TensorBase
 from tensorkit.devices import check_same_device
 from tensorkit.dispatch_mode import seen_by_modes
-from tensorkit.errors import message
+from tensorkit.errors import NotSupportedError, message
 from tensorkit.errstate import without_warnings
 from tensorkit.nn.module import clear_gradients
 from tensorkit.ops import inplace
@@ -37,11 +37,11 @@ class Optimizer:
         if not params:
             raise ValueError("optimizer got an empty parameter list")
         for param in params:
+            if isinstance(param, dict):
+                repair = f"[tk.optim.{type(self).__name__}(**group) for group in groups]"
+                raise NotSupportedError("an optimizer has one group of parameters", repair=repair)
             if not isinstance(param, TensorBase):
-                first = f"an optimizer changes tensors, not a {type(param).__name__}"
-                repair = "an optimizer for each group of parameters"
-                repair = "model.parameters()" if isinstance(param, (tuple, str)) else repair
-                raise TypeError(message(first, repair=repair))
+                raise TypeError(message("an optimizer takes tensors", repair="model.parameters()"))
             if not param.is_leaf:  # type: ignore[attr-defined]
                 repair = "x.detach().requires_grad_()"
                 raise ValueError(message("can't optimize a non-leaf Tensor", repair=repair))

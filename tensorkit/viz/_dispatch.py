@@ -57,12 +57,13 @@ def dispatch(operation: Any, *args: Any, **options: Any) -> Picture:
     routes = routes_of(operation, args, options)
     title, *_ = said = sentences(routes)
     width, drawn, edges = 44 if len(routes) == 1 else 26, list[boxes.Box](), list[tuple[int, int]]()
-    for each in routes[:MOST_CALLS]:
-        edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(each.layers))]
-        for name, is_passed, reason in each.layers:
+    for route in routes[:MOST_CALLS]:
+        edges += [(len(drawn) + at, len(drawn) + at + 1) for at in range(len(route.layers))]
+        for name, is_passed, reason in route.layers:
             lines = [*["skipped"] * (not is_passed), *drawing.wrap_text(reason, width)]
             drawn.append(boxes.Box(name, lines, drawing.PLAIN if is_passed else drawing.FOLDED))
-        drawn.append(boxes.Box(each.operation, drawing.wrap_text(each.kernel, 40), drawing.RESULT))
+        kernel = drawing.wrap_text(route.kernel, 40)
+        drawn.append(boxes.Box(route.operation, kernel, drawing.RESULT))
     canvas = drawing.Canvas(title)
     boxes.draw(canvas, drawn, edges, MEANINGS)
     return Picture(title, canvas, "\n".join(said))

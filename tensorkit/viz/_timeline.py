@@ -42,8 +42,7 @@ def timeline(ledger: Ledger, other: Ledger | None = None) -> Picture:
                 "Try: with tk.cuda.record() as ledger: ..."
             )
     if not any(map(len, ledgers)):
-        nothing = "The ledger is empty: nothing was asked of a CUDA device."
-        return Explanation("Nothing happened", nothing)
+        return Explanation("Nothing happened", "The ledger is empty: it has no record.")
     title, names = "Timeline of the device", [""]
     if other is not None:
         known = {id(value): name.replace("_", " ") for name, value in words.named_values().items()}

@@ -433,13 +433,14 @@ x=torch.tensor([0.,nan,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0
 x=torch.tensor([0.,inf,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([[0.,inf,2.],[1,0,0],[3,0,4]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x)[0]
 """
-POSITIONS_FROM_THE_END = r"""
-torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-1]]),1)
-torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-4],[5]]),1)
-x=torch.ones(2,3,requires_grad=True);torch.autograd.grad((x*x).take_along_dim(torch.tensor([[-1],[0]]),-1).sum(),x)[0]
-torch.zeros(0).take_along_dim(torch.tensor([0]),0)
-torch.tensor(1.).take_along_dim(torch.tensor(0),0)
-torch.arange(3.).take_along_dim(torch.tensor([-1]))
+VARIANCES_OF_TOO_FEW = r"""
+x=torch.tensor([1.,2.5],requires_grad=True);torch.autograd.grad(x.var(correction=2),x)[0]
+x=torch.tensor([[1.,1.],[1.,1.]],requires_grad=True);torch.autograd.grad(x.var(correction=4),x)[0]
+x=torch.tensor([1.,2.5],requires_grad=True);torch.autograd.grad(x.var(0,correction=2),x)[0]
+x=torch.tensor([1.],requires_grad=True);torch.autograd.grad(x.var(),x,create_graph=True)[0].requires_grad
+x=torch.tensor(1.,requires_grad=True);torch.autograd.grad((x.var()*x).sum(),x,create_graph=True)[0].requires_grad
+x=torch.tensor([1.],requires_grad=True);torch.autograd.grad(torch.autograd.grad(x.std(),x,create_graph=True)[0],x)[0]
+x=torch.tensor([[1.]],requires_grad=True);torch.autograd.grad(torch.autograd.grad(x.var(1),x,torch.ones(1),create_graph=True)[0],x)[0]
 """
 SIZES_BY_NAME = r"""
 torch.arange(6.).view(2,3).reshape(shape=(3,2))
@@ -467,9 +468,6 @@ torch.nn.functional.layer_norm(torch.ones(2,4),4)
 torch.add(torch.ones(2),None)
 torch.maximum(torch.ones(2),None)
 """
-NAN_OF_THE_LARGEST = r"""
-x=torch.tensor([[nan,1.,2.],[3.,-3.,0.]],requires_grad=True);torch.autograd.grad(x.norm(inf,1).sum(),x)[0]
-"""
 MEANS_OF_HALVES = r"""
 torch.tensor([300.,1000.,0.001],dtype=torch.half)**-2
 torch.tensor([300.,1000.,0.001],dtype=torch.half)**-0.5
@@ -480,7 +478,6 @@ x=torch.tensor([[300.,-300.,150.,75.]],dtype=torch.half,requires_grad=True);torc
 x=torch.tensor([[300.,-300.]],dtype=torch.half);w=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.nn.functional.layer_norm(x,(2,),w)[0,0],w)[0]
 torch.zeros(2,dtype=torch.half).scatter_add(0,torch.zeros(3000,dtype=torch.int64),torch.ones(3000,dtype=torch.half))
 x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.gather(0,torch.zeros(3000,dtype=torch.int64)).sum(),x)[0]
-x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.take_along_dim(x,torch.zeros(3000,dtype=torch.int64),0).sum(),x)[0]
 torch.addmm(torch.full((1,),-30000.).half(),torch.full((1,1),300.).half(),torch.full((1,1),300.).half())
 """
 NODES_OF_PRODUCTS = r"""

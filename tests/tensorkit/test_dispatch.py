@@ -109,6 +109,26 @@ def test_training_with_a_registered_kernel_gives_the_same_numbers(device):
     assert len(calls) == 3
 
 
+IN_PLACE = {
+    "x *= y": (tk.mul, lambda x: x.__imul__(tk.full_like(x, 2))),
+    "x /= 2.0": (tk.div, lambda x: x.__itruediv__(2.0)),
+    "x.add_(1.0)": (tk.add, lambda x: x.add_(1.0)),
+    "x.exp_()": (tk.exp, lambda x: x.exp_()),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+@pytest.mark.parametrize("registered", ["own", None])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_registered_kernel_computes_the_form_in_place_too(device, registered, name):
+    op, change = IN_PLACE[name]
+    calls = _spy(op, device if registered else None, lambda x, *_, **__: tk.full_like(x, 7))
+    x = tk.ones(2, device=device)
+    assert change(x) is x
+    assert x.tolist() == [7, 7]
+    assert len(calls) == 1
+
+
 def test_scope_ends_what_was_registered_inside():
     with tk.library.scope():
         tk.library.register_kernel(tk.relu, "cpu", lambda x: x * 100)

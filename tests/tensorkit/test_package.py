@@ -255,7 +255,8 @@ def test_names_said_to_be_missing_are_missing_here_and_there_in_torch():
             ("optim",),
             ("optim", "Optimizer"),
         ]
-        parts += [("cuda",), ("autograd",), ("autograd", "functional"), ("utils", "data")]
+        parts += [("cuda",), ("accelerator",), ("autograd",), ("autograd", "functional")]
+        parts += [("utils", "data")]
         in_torch, in_tensorkit = (
             [name in vars(functools.reduce(getattr, part, m)) for part in parts]
             for m in (torch, tk)
@@ -271,10 +272,17 @@ def test_what_is_advised_instead_of_a_missing_name_exists():
             functools.reduce(getattr, filter(None, names), start)
 
 
+def test_numpy_has_the_functions_that_are_advised_by_their_own_name():
+    (names,) = [names for advice, names in absent._FAMILIES.items() if "of this name" in advice]
+    assert [name for name in names.split() if not hasattr(np, name)] == []
+
+
 CALLS = """
     lerp(x, y, 0.3); diff(m); inner(m, m); inner(x, y); dist(x, y); cdist(m, y[None]); erfc(x)
     rsub(x, y); frac(x); exp2(x); float_power(x, y); logaddexp(x, y); sgn(x); fix(x)
     fmod(x, y); bernoulli(ones); atan2(y, x); isin(x, y)
+    hypot(x, y); logit(x); repeat_interleave(x, 3, 0); tril(m)
+    triu(m); diag_embed(x); broadcast_shapes(a, b)
     rsqrt(x); expm1(x); log2(x); tan(x); asin(x); acos(x); sinh(x)
     cosh(x); trace(m)
 """
@@ -292,6 +300,12 @@ def test_what_is_advised_instead_of_a_missing_function_gives_the_same(call):
             "y": y,
             "m": m.stack((x, y)),
             "ones": m.ones(3),
+            "a": (3, 1),
+            "b": (2,),
+            "n": 3,
+            "dim": 0,
+            "rows": 2,
+            "columns": 3,
             "weight": 0.3,
             "tk": tk,
             "torch": torch,
@@ -300,7 +314,7 @@ def test_what_is_advised_instead_of_a_missing_function_gives_the_same(call):
         }
 
     own = values(tk)
-    if name in ("cdist", "trace", "diff", "bernoulli") or call == "inner(m, m)":
+    if name in ("cdist", "trace", "diff", "tril", "triu", "bernoulli") or call == "inner(m, m)":
         own["x"] = own["ones" if name == "bernoulli" else "m"]
     if call == "inner(m, m)":
         own["y"] = own["m"]

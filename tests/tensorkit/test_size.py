@@ -7,16 +7,16 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1401,
-    "cuda": 1305,
+    "cuda": 1296,
     "explain": 278,
-    "nn": 635,
-    "ops": 2673,
+    "nn": 567,
+    "ops": 2609,
     "optim": 177,
     "tensorkit": 3168,
     "utils": 113,
     "viz": 1847,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3223, 263
+MOST_OF_CORE, MOST_IMPORTS = 3219, 263
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")

@@ -147,9 +147,9 @@ WRONG = {
     "is given twice": lambda m, x: m.optim.SGD(
         [{"params": x}, {"params": x}] if m is torch else [x, x]
     ),
-    "changes tensors, not a int": lambda m, x: m.optim.SGD([1]),
-    r"changes tensors, not a str\s+Try: model\.parameters": lambda m, x: m.optim.SGD(["weight"]),
-    "changes tensors, not a list": lambda m, x: m.optim.SGD([[x]]),
+    "an optimizer takes tensors": lambda m, x: m.optim.SGD([1]),
+    r"takes tensors\s+Try: model\.parameters": lambda m, x: m.optim.SGD(["weight"]),
+    r"takes tensors\s": lambda m, x: m.optim.SGD([[x]]),
     "Invalid lr: -1.0": lambda m, x: m.optim.SGD([x], -1.0),
     "Invalid momentum: -1.0": lambda m, x: m.optim.SGD([x], momentum=-1.0),
     "Invalid weight_decay: -1.0": lambda m, x: m.optim.SGD([x], weight_decay=-1.0),
@@ -178,6 +178,17 @@ def test_a_wrong_setting_is_refused_as_soon_as_in_pytorch(sentence):
         WRONG[sentence](torch, torch.ones(2, requires_grad=True))
     with pytest.raises(expected.type, match=sentence):
         WRONG[sentence](tk, tk.ones(2, requires_grad=True))
+
+
+def test_groups_of_parameters_are_refused_with_an_optimizer_for_each():
+    groups = [{"params": [tk.ones(1, requires_grad=True)], "lr": lr} for lr in (0.1, 0.2)]
+    with pytest.raises(tk.errors.NotSupportedError, match="one group of parameters") as caught:
+        tk.optim.AdamW(groups)
+    made = eval(str(caught.value).partition("Try: ")[2], {"tk": tk, "groups": groups})
+    assert [(type(each), each.param_groups[0]["lr"]) for each in made] == [
+        (tk.optim.AdamW, 0.1),
+        (tk.optim.AdamW, 0.2),
+    ]
 
 
 def _with_a_setting(optimizer, **setting):
