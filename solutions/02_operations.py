@@ -438,15 +438,16 @@ print(votes.shape, votes.mean(dim=0))
 # %% [markdown]
 # ## In tensorkit
 #
-# tensorkit's `softplus` uses the formula of the exercise, and takes the same care for large numbers.
-# `xp` is the array library, here NumPy. The second part is the slope of the function; chapter 05
-# explains what it is for.
+# tensorkit's `softplus` calls a function with the formula of the exercise, which is shown last. `xp`
+# is the array library, here NumPy. The second part is the slope of `softplus`; chapter 05 explains
+# what it is for.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
 from tensorkit.nn import functional as F
+from tensorkit.ops import activations
 
-explain.source(F.softplus)
+explain.source(F.softplus, activations.log_of_one_more_than_exp)
 
 # %% [markdown]
 # **A question.** `xp.where` chooses between two results, and both are computed for every element.
@@ -454,8 +455,7 @@ explain.source(F.softplus)
 #
 # <details><summary>The answer</summary>
 #
-# `xp.minimum(scaled, threshold)` limits it to 20 before `exp` is computed. The result for 20 is not
-# used: for this element `where` takes the element itself.
+# It is given `-xp.absolute(x)`, here -1000, and gives 0; `xp.maximum` adds the 1000.
 #
 # </details>
 

@@ -143,6 +143,9 @@ class Kernel:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # "is experimental"
             return jit.rawkernel()(names[name_for_cupy(source.name)])
 
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}({', '.join(self.source.parameters)})>"
+
 
 kernel = Kernel
 

@@ -124,9 +124,8 @@ def _route(trace: Trace, traces: list[Trace]) -> Route:
 def _promotion(trace: Trace) -> Layer:
     if trace.dtype is None:
         return Layer("promotion", False, "this operation does not promote")
-    operands: Any = [x for x in trace.tensors if x is not None]
-    own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in operands]  # type: ignore[arg-type]
-    shapes = [str(tuple(x.shape)) for x in operands if isinstance(x, TensorBase)]
+    own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in trace.tensors]  # type: ignore[arg-type]
+    shapes = [str(tuple(x.shape)) for x in trace.tensors if isinstance(x, TensorBase)]
     name = trace.dtype.name
     changes = [f"{' and '.join(x.name for x in own)} become {name}"] * ({*own} != {trace.dtype})
     changes += [f"shapes {' and '.join(shapes)} are broadcast"] * (len({*shapes}) > 1)

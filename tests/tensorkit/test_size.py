@@ -7,7 +7,7 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1401,
-    "cuda": 1296,
+    "cuda": 1298,
     "explain": 278,
     "nn": 567,
     "ops": 2609,
