@@ -159,6 +159,9 @@ def floor_divide(xp: Any, input: Any, other: Any) -> Any:
 
 
 floor_divide.grad(node="NotImplemented")
+# the same as a number of which nothing is differentiated, for the gradient of remainder
+_whole_quotient = op(promote=True)(floor_divide.definition.forward)
+_whole_quotient.grad(input=lambda g: zeros_as(g), other=lambda g: zeros_as(g))
 
 
 @op(promote=True, symbol="%", dtypes="numeric")
@@ -176,7 +179,7 @@ def remainder(xp: Any, input: Any, other: Any) -> Any:
 remainder.grad(
     node="RemainderBackward1",
     input=lambda g: g,
-    other=lambda g, input, other, out: g * ((out - input) / other),
+    other=lambda g, input, other: -g * _whole_quotient(input, other),
 )
 remainder.grad(number="other", node="RemainderBackward0", input=lambda g: g)
 remainder.grad(number="input", node="NotImplemented")

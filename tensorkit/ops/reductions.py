@@ -278,7 +278,7 @@ def _slope_of_var(
     g: Any, input: Any, shape: Ints, dim: Dims, correction: float, keepdim: bool
 ) -> Any:
     freedom = count(shape, dim) - correction
-    if not freedom and (dim is None or not shape):  # PyTorch takes the slope as no matter of x
+    if freedom <= 0 and (dim is None or not shape):  # PyTorch takes the slope as no matter of x
         return where(input == mean(input), g * nan, g * inf)
     scale = 2 / freedom if freedom else inf
     return scale * restored(g, shape, dim, keepdim) * (input - mean(input, dim, True))

@@ -433,7 +433,13 @@ x=torch.tensor([0.,nan,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0
 x=torch.tensor([0.,inf,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([[0.,inf,2.],[1,0,0],[3,0,4]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x)[0]
 """
+QUOTIENTS_WITHOUT_END = r"""
+x=torch.tensor([-2.5,2.5,0.,1.,-1.,7.]);y=torch.tensor([0.,0.,0.,inf,inf,2.],requires_grad=True);torch.autograd.grad((x%y).sum(),y)[0]
+y=torch.tensor([0.,2.,-0.5],requires_grad=True);g=torch.autograd.grad((torch.tensor([1.,7.,3.])*y%y).sum(),y,create_graph=True)[0];torch.autograd.grad(g.sum(),y)[0]
+"""
 VARIANCES_OF_TOO_FEW = r"""
+x=torch.tensor([2.],requires_grad=True);torch.autograd.grad(x.var(correction=2),x)[0]
+x=torch.tensor([1.,2.5],requires_grad=True);torch.autograd.grad(x.var(correction=3),x)[0]
 x=torch.tensor([1.,2.5],requires_grad=True);torch.autograd.grad(x.var(correction=2),x)[0]
 x=torch.tensor([[1.,1.],[1.,1.]],requires_grad=True);torch.autograd.grad(x.var(correction=4),x)[0]
 x=torch.tensor([1.,2.5],requires_grad=True);torch.autograd.grad(x.var(0,correction=2),x)[0]
