@@ -167,8 +167,9 @@ class Log:
     The least: each element that was touched is read, written and added to once at most.
 
     Accesses are kept until all threads of the block have come to the end of the phase, and looked
-    at then. ``shown`` is what block 0 did, for a picture: for each phase and place of the source
-    the accesses of each warp there, in the order of its turns.
+    at then. ``touched`` has accesses of all blocks to global memory: of each address the last one
+    of each block and kind. ``shown`` is what block 0 did, for a picture: for each phase and place
+    of the source the accesses of each warp there, in the order of its turns.
     """
 
     def __init__(self, source: Source, blocks: Pair, threads: Pair) -> None:
@@ -182,8 +183,7 @@ class Log:
         self.positions: list[Any] = [*source.thread.__code__.co_positions()]
         self.accesses = list[Access]()
         self.written = set[int]()  # addresses in the shared memory of the block
-        # of each address in global memory: an access for each block and kind
-        self._touched = defaultdict[int, dict[Any, Access]](dict)
+        self.touched = defaultdict[int, dict[Any, Access]](dict)
 
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
@@ -196,7 +196,7 @@ class Log:
         self._check_races(elements, "thread")
         for address, accesses in elements.items():
             if address >= 0:
-                self._touched[address] |= {(self.block, each.kind): each for each in accesses}
+                self.touched[address] |= {(self.block, each.kind): each for each in accesses}
             elif accesses[0].kind != STORE and address not in self.written:
                 self._refuse_unwritten(accesses[0])
             else:  # without a race a thread wrote first what it reads here
@@ -219,10 +219,10 @@ class Log:
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
-        self._check_races({at: [*kinds.values()] for at, kinds in self._touched.items()}, "block")
+        self._check_races({at: [*kinds.values()] for at, kinds in self.touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each element that was touched is read once, written once, added to once
-        once = {(at, kind) for at, kinds in self._touched.items() for _, kind in kinds}
+        once = {(at, kind) for at, kinds in self.touched.items() for _, kind in kinds}
         loads, stores = (sum(kind != other for _, kind in once) for other in (STORE, LOAD))
         self.least = Counts(loads, stores, len({(at // PIECE, kind) for at, kind in once}))
 

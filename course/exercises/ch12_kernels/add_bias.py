@@ -9,7 +9,6 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     WRITES,
     KernelExercise,
     Size,
-    by_thread,
     floats,
     unfilled,
     works_alone,
@@ -234,5 +233,4 @@ class AddBias(KernelExercise):
                 f"takes {counts.transactions} transactions: neighbouring threads are rows apart",
                 "columns along x: column, row = cuda.grid(2)",
             )
-        n = rows * columns
-        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)
+        return works_alone(log, WRITES, rows * columns, blocks, threads)

@@ -10,7 +10,6 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     ONE_BLOCK_TOO_LATE,
     WRITES,
     KernelExercise,
-    by_thread,
     floats,
     unfilled,
     works_alone,
@@ -155,4 +154,4 @@ class GridStride(KernelExercise):
                 f"takes {counts.transactions} transactions: threads of a warp are far apart",
                 "let each thread step over all threads of the launch",
             )
-        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)
+        return works_alone(log, WRITES, n, blocks, threads)

@@ -111,20 +111,20 @@ ALONE = (
 )
 
 
-def works_alone(
-    done: Counter[int], total: int, n: int, blocks: Size, threads: Size
-) -> tuple[str, str] | None:
+def works_alone(log: Any, kind: str, n: int, blocks: Size, threads: Size) -> tuple[str, str] | None:
     """The unmet demand where threads do the work of others.
 
-    done: how many elements each thread of block 0 has; total: how many all threads have; n: how
-    many there are. Where they are shared, no thread has more of them than another by more than one.
-    Block 0 shows it: each of its threads has as many as that at most, and all of them together have
-    what is left when the other blocks have theirs.
+    kind: ``WRITES``, or ``READS``, of what no thread writes; n: how many elements of global memory
+    that are. Where they are shared among all threads of the launch, no thread has more than another
+    by more than one.
     """
-    of_block, whole = _number(threads), _number(blocks) * _number(threads)
-    most = -(-n // whole)
-    too_few = total >= n and sum(done.values()) < n - (whole - of_block) * most
-    return ALONE if too_few or max(done.values(), default=0) > most else None
+    done = Counter[tuple[int, int]]()
+    for accesses_there in log.touched.values():
+        did = [(kind, block, thread) for block, thread, kind, *_ in accesses_there.values()]
+        if kind == WRITES or all(each[0] == READS for each in did):
+            done.update((block, thread) for what, block, thread in did if what == kind)
+    most = -(-n // (_number(blocks) * _number(threads)))
+    return ALONE if max(done.values(), default=0) > most else None
 
 
 def _number(size: Size) -> int:
@@ -133,12 +133,6 @@ def _number(size: Size) -> int:
 
 READS, WRITES = "reads", "writes"
 """What a thread does with an element, as the log of a launch and its picture say it."""
-
-
-def by_thread(log: Any, kind: str) -> Counter[int]:
-    """How many accesses of a kind to global memory each thread of block 0 had."""
-    # elements of shared memory have addresses below 0
-    return Counter(thread for thread, did, at in accesses(log) if did == kind and at >= 0)
 
 
 def accesses(log: Any) -> Iterator[tuple[int, str, int]]:

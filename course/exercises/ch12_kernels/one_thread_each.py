@@ -12,7 +12,6 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     ONE_BLOCK_TOO_LATE,
     WRITES,
     KernelExercise,
-    by_thread,
     floats,
     unfilled,
     works_alone,
@@ -142,4 +141,4 @@ class OneThreadEach(KernelExercise):
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each thread fills one element."""
         blocks, threads, *_, n = args
-        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)
+        return works_alone(log, WRITES, n, blocks, threads)

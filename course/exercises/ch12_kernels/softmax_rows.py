@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import ALONE, KernelExercise, unfilled
+from course.exercises.ch12_kernels.kernel_exercise import (
+    ALONE,
+    WRITES,
+    KernelExercise,
+    unfilled,
+    works_alone,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
 from tensorkit.cuda import Counts
@@ -286,7 +292,8 @@ class SoftmaxRows(KernelExercise):
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """The 4 threads of a block share the columns, and read neighbours at the same time."""
-        columns, n_accesses = args[-1], counts.loads + counts.stores
+        blocks, threads, x, _, columns = args
+        n_accesses = counts.loads + counts.stores
         if columns > 100 and counts.transactions > 3.75 * columns:  # four far apart take four
             return (
                 f"takes {counts.transactions} transactions: the threads are far apart",
@@ -294,4 +301,6 @@ class SoftmaxRows(KernelExercise):
             )
         # one thread alone leaves three idle at each access; putting four parts together is little
         most = n_accesses / 2 if columns > 100 else 2.9 * n_accesses
-        return ALONE if columns > 4 and counts.idle_threads > most else None
+        if columns > 4 and counts.idle_threads > most:
+            return ALONE
+        return works_alone(log, WRITES, x.numel(), blocks, threads)

@@ -15,6 +15,7 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     accesses,
     floats,
     unfilled,
+    works_alone,
 )
 from course.notebook.exercise import Case, Draw, case, exercise
 from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
@@ -302,7 +303,7 @@ class TreeSum(KernelExercise):
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Four threads add in three rounds, with a barrier between one and the next."""
-        blocks, *_ = args
+        blocks, threads, *_, n = args
         if counts.barriers < 3 * blocks:
             return (
                 f"has {counts.barriers // blocks} barriers in a block: its threads do not add in "
@@ -314,7 +315,7 @@ class TreeSum(KernelExercise):
         if len(set(reads)) < 4:
             return ALONE
         if len(reads) <= MOST_READS:
-            return None
+            return works_alone(log, READS, n, blocks, threads)
         return (
             f"reads {len(reads)} numbers of shared memory in a block, where 15 are enough",
             "let each thread add one number in a round: `part[t] += part[t + half]`",
