@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from typing import Any, ClassVar
 import tensorkit as tk
 from course.notebook import compare
 from course.notebook.exercise import Draw, Exercise
+from course.shared.errors import CourseError
 from tensorkit import cuda
 from tensorkit.cuda import Counts
 from tensorkit.errors import KernelError
@@ -23,7 +26,7 @@ class KernelExercise(Exercise):
     """An exercise whose answer is a kernel.
 
     A case has the numbers of blocks and threads, then the arguments of the kernel, on the CPU.
-    Usual mistakes are functions without the decorator.
+    Usual mistakes are functions without the decorator; ``changed`` makes them of the answer.
     """
 
     imports = "import math\nfrom tensorkit import cuda"
@@ -85,6 +88,20 @@ class KernelExercise(Exercise):
         return f"{self.name}[{blocks}, {threads}]({', '.join(shown)})"
 
 
+def changed(answer: Any, *texts: str) -> Any:
+    """A usual mistake: the answer with one text of its source in place of another, in pairs."""
+    source = inspect.getsource(answer)
+    source = source[source.index("def ") :]
+    for old, new in zip(texts[::2], texts[1::2], strict=True):
+        if old not in source:
+            raise CourseError(f"{answer.__name__} has no {old!r}")
+        source = source.replace(old, new)
+    file, names = f"<{answer.__name__} with {texts}>", {**inspect.unwrap(answer).__globals__}
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    exec(compile(source, file, "exec", dont_inherit=True), names)
+    return names[answer.__name__]
+
+
 @cache
 def _compiled(function: Any) -> Any:
     """A kernel of a usual mistake, made when somebody needs it."""
@@ -103,6 +120,8 @@ ONE_BLOCK_TOO_LATE = (
     "Blocks are counted from 0. Your block 0 takes the elements of block 1, and the first ones are "
     "left out. Take `cuda.grid(1)`."
 )
+LAST_LEFT_OUT = "The last element, `n - 1`, is left out. The guard is `i < n`."
+FIRST_LEFT_OUT = "Elements are counted from 0, and the first one is left out. The guard is `i < n`."
 """Sentences about mistakes that can be made in several exercises."""
 
 ALONE = (
