@@ -87,12 +87,11 @@ class Memory:
         """The index of an element; the access is noted, and its bounds are checked."""
         index = tuple(map(operator.index, index if type(index) is tuple else (index,)))
         address = self.start + sum(map(operator.mul, index, self.host.strides))
-        log = self.log
-        place = log.positions[log.running.gi_frame.f_lasti // 2]  # where the kernel is
-        access = Access(log.block, log.thread, kind, place, self, index, address)
-        log.accesses.append(access)
+        place = self.log.positions[self.log.running.gi_frame.f_lasti // 2]  # where the kernel is
+        access = Access(self.log.block, self.log.thread, kind, place, self, index, address)
+        self.log.accesses.append(access)
         if min(index) < 0 or not all(map(operator.lt, index, self.host.shape)):
-            log.refuse_outside(access)
+            self.log.refuse_outside(access)
         return index
 
     def __getitem__(self, index: Any) -> Any:
@@ -145,7 +144,7 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
             except (ArithmeticError, AttributeError, NameError, TypeError, ValueError) as error:
                 line = error.__traceback__.tb_next.tb_lineno  # type: ignore[union-attr]
                 here = Access(block, n, "was there", (line,))
-                log.refuse(f"stopped: {error}", "", "int(...), or other numbers, set above", here)
+                log.refuse(f"stopped: {error}", "", "int(...), or a number set above the if", here)
             at = line, line and rounds[n]
             reached[at] = min(n, reached.get(at, n))
         log.check_barrier(reached)
@@ -198,7 +197,10 @@ class Log:
             if address >= 0:
                 self.touched[address] |= {(self.block, each.kind): each for each in accesses}
             elif accesses[0].kind != STORE and address not in self.written:
-                self._refuse_unwritten(accesses[0])
+                what = f"reads {accesses[0].text} before any thread has written it"
+                why = ". Shared memory begins with no meaning, in each block anew"
+                repair = "a line above that fills the whole array, then cuda.syncthreads()"
+                self.refuse(what, why, repair, accesses[0])
             else:  # without a race a thread wrote first what it reads here
                 self.written.add(address)
         sites, numbers = defaultdict(list), self._numbers
@@ -242,7 +244,9 @@ class Log:
                 if getattr(a, who) != getattr(b, who) and {a.kind, b.kind} not in ({LOAD}, {ATOMIC})
             )
             low, high = sorted((one.place[0], other.place[0]))
-            repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
+            repair = f"if cuda.{who}Idx.x == 0: around the line, or an element for each {who}"
+            if {each.kind for each in accesses} != {STORE}:
+                repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element each"
             if who == "thread" and low != high and one.memory is other.memory:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
                 if any("syncthreads()" in self.source.at(at) for at in range(low + 1, high)):
@@ -261,11 +265,6 @@ class Log:
         what = f"reaches {access.text}, which is outside of {name}"
         why = f"; {name} has {sizes} elements, and none is counted from the end"
         self.refuse(what, why, "a guard around the line, if i < n:, or another index", access)
-
-    def _refuse_unwritten(self, access: Access) -> NoReturn:
-        why = ". Shared memory begins with no meaning, in each block anew"
-        repair = f"a line above that fills all of {access.memory.name}, then cuda.syncthreads()"
-        self.refuse(f"reads {access.text} before any thread has written it", why, repair, access)
 
     def check_barrier(self, reached: dict[tuple[int, int], int]) -> None:
         """KernelError if threads of the block have come to different barriers, or to their end."""
