@@ -95,7 +95,8 @@ class Memory:
         return index
 
     def __getitem__(self, index: Any) -> Any:
-        return self.host[self.at(LOAD, index)]
+        value = self.host[self.at(LOAD, index)]
+        return int(value) if isinstance(value, np.integer) else value  # meets others as on a GPU
 
     def __setitem__(self, index: Any, value: Any) -> None:
         np.copyto(self.host[(*self.at(STORE, index), ...)], value)  # no float into integers
@@ -296,5 +297,4 @@ def asked(accesses: list[Access]) -> int:
     """What a warp asks of the memory: the transactions, or the most words of one bank."""
     if accesses[0].address >= 0:
         return len({each.address // PIECE for each in accesses})
-    words = {each.address // WORD for each in accesses}
-    return max(Counter(word % BANKS for word in words).values())
+    return max(Counter(w % BANKS for w in {x.address // WORD for x in accesses}).values())

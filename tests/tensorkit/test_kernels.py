@@ -502,6 +502,35 @@ def test_a_race_names_threads_element_and_repair(device):
     assert "Try: cuda.atomic_add(out, i, value)" in str(error)
 
 
+LARGEST = 2**31 - 1
+
+
+# CuPy 14.2 writes `(long long)(x_[0]) + 1ll`, and `(float)(x_[0]) == y_[0]`
+@pytest.mark.parametrize(
+    ("line", "dtype", "x", "y", "expected"),
+    [
+        ("out[0] = x[0] + 1", tk.int32, LARGEST, 0.0, 2**31),
+        ("out[0] = x[0] * n", tk.int32, LARGEST, 0.0, 2 * LARGEST),
+        ("out[0] = x[0] << 20", tk.int32, 2**20, 0.0, 2**40),
+        ("out[0] = int(x[0] == y[0])", tk.int64, 2**24 + 1, 2.0**24, 1),
+        ("out[0] = int(x[0] == y[0])", tk.int32, 2**24 + 1, 2.0**24, 1),
+        ("out[0] = int(x[0] + y[0])", tk.int64, 2**24 + 1, 1.0, 2**24),
+    ],
+)
+def test_an_element_of_integers_meets_others_as_on_a_gpu(device, line, dtype, x, y, expected):
+    arrays = tk.tensor([x], dtype=dtype, device=device), tk.tensor([y], device=device)
+    out = tk.zeros(1, dtype=tk.int64, device=device)
+    body(line, parameters="x, y, out, n")[1, 1](*arrays, out, 2)
+    assert out.item() == expected
+
+
+@pytest.mark.parametrize("line", ["out[0] = x[0] + 1", "out[0] += x[0]", "out[0] = 1 // out[0]"])
+def test_an_integer_that_does_not_fit_is_refused(device, line):
+    x, out = (tk.tensor([n], dtype=tk.int32, device=device) for n in (LARGEST, 0))
+    with pytest.raises(KernelError, match=r"out of bounds for int32|by zero"):
+        body("out[0] += x[0]" if "+=" in line else "pass", line)[1, 1](x, out, 2)
+
+
 def test_of_threads_that_only_write_one_is_enough(device):
     x = tk.ones(8, device=device)
     with pytest.raises(KernelError, match=r"Try: if cuda\.threadIdx\.x == 0: around the line"):
