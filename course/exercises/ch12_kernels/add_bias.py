@@ -141,6 +141,22 @@ class AddBias(KernelExercise):
             changed(add_bias, _POSITION, f"{_POSITION}\n    column += cuda.blockDim.x"),
             _ONE_BLOCK_AWAY,
         ),
+        "the guards exchanged": (
+            changed(add_bias, "row < rows and column < columns", "row < columns and column < rows"),
+            "There are `rows` rows and `columns` columns: `if row < rows and column < columns:`.",
+        ),
+        "the last column is left out": (
+            changed(add_bias, "column < columns", "column < columns - 1"),
+            "The column `columns - 1` stays as it was. The guard is `column < columns`.",
+        ),
+        "the last row is left out": (
+            changed(add_bias, "row < rows", "row < rows - 1"),
+            "The row `rows - 1` stays as it was. The guard is `row < rows`.",
+        ),
+        "times the bias": (
+            changed(add_bias, "x[row, column] +", "x[row, column] *"),
+            "A bias is added: `x[row, column] + bias[column]`.",
+        ),
         "the column first": (
             changed(add_bias, "[row, column]", "[column, row]"),
             "The first index of a matrix is its row: `out[row, column]`, and `x[row, column]`.",

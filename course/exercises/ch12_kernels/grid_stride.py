@@ -90,6 +90,14 @@ class GridStride(KernelExercise):
             _BLOCKS_MEET,
             r"blockIdx\.x \+|\+ cuda\.blockIdx\.x(?! \*)",
         ),
+        "the last one is left out": (
+            changed(squares, ", n,", ", n - 1,"),
+            "The element `n - 1` stays as it was. A range leaves out its end, which is `n` here.",
+        ),
+        "twice": (
+            changed(squares, "x[i] * x[i]", "2.0 * x[i]"),
+            "This is twice the element. Its square is `x[i] * x[i]`.",
+        ),
         "one block too late": (
             changed(squares, "cuda.grid(1)", "cuda.grid(1) + cuda.blockDim.x"),
             ONE_BLOCK_TOO_LATE,

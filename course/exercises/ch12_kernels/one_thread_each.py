@@ -86,6 +86,14 @@ class OneThreadEach(KernelExercise):
         ),
         "the last one is left out": (changed(axpy, "i < n", "i < n - 1"), LAST_LEFT_OUT),
         "the first one is left out": (changed(axpy, "i < n", "0 < i and i < n"), FIRST_LEFT_OUT),
+        "the guard turned": (
+            changed(axpy, "i < n", "i > n"),
+            "This lets only threads beyond the end work. The guard is `i < n`.",
+        ),
+        "x and y exchanged": (
+            changed(axpy, "a * x[i] + y[i]", "a * y[i] + x[i]"),
+            "The number `a` is a factor of `x[i]`, not of `y[i]`: `a * x[i] + y[i]`.",
+        ),
         "brackets around the sum": (
             changed(axpy, "a * x[i] + y[i]", "a * (x[i] + y[i])"),
             "The number `a` is a factor of `x[i]` alone: `a * x[i] + y[i]`.",

@@ -115,6 +115,14 @@ def _multiplied(x: tk.Tensor) -> tk.Tensor:
     return out
 
 
+def _slope(x: tk.Tensor) -> tk.Tensor:
+    return (x > 0).float()
+
+
+def _negative_ones(x: tk.Tensor) -> tk.Tensor:
+    return -my_relu(-x)
+
+
 def _flattened(x: tk.Tensor) -> tk.Tensor:
     return my_relu(x).reshape(-1)
 
@@ -186,6 +194,14 @@ class OwnRelu(Exercise):
         "a product": (
             _multiplied,
             "`-inf` times 0 is nan. Choose one of the two numbers: `max(x[i], 0.0)`.",
+        ),
+        "the slope": (
+            _slope,
+            "This is the slope of relu. An element above 0 stays what it is: `out[i] = x[i]`.",
+        ),
+        "the smaller one": (
+            _negative_ones,
+            "This is the smaller of 0 and each element. The larger one is `max(x[i], 0.0)`.",
         ),
         "a flat result": (
             _flattened,
