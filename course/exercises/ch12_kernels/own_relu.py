@@ -213,7 +213,7 @@ class OwnRelu(Exercise):
         def some(*shape: int, label: str) -> Case:
             values = draw.integers(math.prod(shape), -9, 9)
             values[:2] = [-draw.integer(1, 9), -draw.integer(1, 9)]
-            values[-1] = draw.integer(1, 9)
+            values[-1] = draw.integer(2, 9)
             x = tk.tensor(values, dtype=tk.float32).reshape(shape)
             return case(x, "trains" in label, label=label)
 
@@ -223,7 +223,7 @@ class OwnRelu(Exercise):
         yield some(2, 3, 4, label="three dimensions")
         yield some(4, 30, label="a layer that trains with it")
         yield some(53, 79, label="thousands of elements")
-        infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(1, 9)])
+        infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(2, 9)])
         yield case(infinite, False, label="an element of -inf")
         infinite = tk.tensor([[math.inf, -draw.integer(1, 9)], [draw.integer(1, 9), -math.inf]])
         yield case(infinite, False, label="a matrix with infinities")
