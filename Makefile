@@ -71,7 +71,7 @@ test-gpu: $(CUPY)  ## the tests of devices on a GPU, beside PyTorch where it can
 	@$(BIN)/python -c 'import sys; from tensorkit.cuda.cupy_backend import missing; sys.exit(missing() and \
 	    f"No GPU to test on: {missing()} make test-all uses the simulated device.")'
 	$(BIN)/pytest tests/tensorkit/cuda $(addprefix tests/tensorkit/test_,on_devices.py \
-	    training_on_devices.py against_cupy.py against_pytorch_cuda.py kernels.py)
+	    training_on_devices.py against_cupy.py against_pytorch_cuda.py kernels.py kernels_on_gpu.py)
 
 parity: install-dev  ## compare what the chapters print with PyTorch, where that is installed
 	$(BIN)/python tests/course/parity.py $(CHAPTER)

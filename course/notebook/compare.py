@@ -338,6 +338,8 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
 
 def _unseen(got: Any, expected: Seen) -> str:
     """A sentence about an answer that returned something else than what the exercise looks at."""
+    if "raises" in expected:
+        return f"It is {kind(got)}; expected is a {expected['raises']} that is raised."
     asked = next((value for value in expected.values() if type(value) is not bool), None)
     return difference(got, asked) or f"It is {kind(got)}, and not what is asked for."
 

@@ -608,6 +608,24 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     ("cannot be launched", "no blocks", _no_blocks),
+    (
+        "a block has at most",
+        "too many threads",
+        (
+            "A block has at most 1,024 threads, so many elements need several blocks: "
+            "`-(-n // 256)` blocks of 256 threads."
+        ),
+    ),
+    (
+        r"writes into (\w+), which should stay as it is",
+        "an argument is changed",
+        lambda answer, found: f"Your kernel writes into `{found[1]}`, which it should only read.",
+    ),
+    (
+        "returns the launch",
+        "the launch comes back",
+        "`kernel[blocks, threads](...)` gives a report of the launch. Return the tensor it filled.",
+    ),
     ("a gap is left", "a gap", _gap),
     (
         "leaves threads idle",

@@ -186,12 +186,15 @@ def _array(value: Any) -> np.ndarray:
 
 def _is_same(given: np.ndarray, right: np.ndarray) -> bool:
     """Whether shapes and numbers agree, as closely as the coarser dtype allows."""
-    if given.shape != right.shape:
-        return False
+    return given.shape == right.shape and bool(_are_close(given, right).all())
+
+
+def _are_close(given: np.ndarray, right: np.ndarray) -> Any:
+    """Of each element, whether the numbers agree, as closely as the coarser dtype allows."""
     names = {array.dtype.name for array in (given, right)}
     relative, absolute = max(compare.TOLERANCES.get(name, (0.0, 0.0)) for name in names)
     one, other = (array.astype(np.float64) for array in (given, right))
-    return bool(np.allclose(one, other, rtol=relative, atol=absolute, equal_nan=True))
+    return np.isclose(one, other, rtol=relative, atol=absolute, equal_nan=True)
 
 
 def _same_in_another_dtype(given: np.ndarray, right: np.ndarray) -> bool:
@@ -208,6 +211,17 @@ def _exchanged(given: np.ndarray, right: np.ndarray) -> bool:
 
 def _reversed(given: np.ndarray, right: np.ndarray) -> bool:
     return given.ndim == 1 and len(given) > 1 and _is_same(given[::-1], right)
+
+
+def _first_ones_only(given: np.ndarray, right: np.ndarray) -> bool:
+    """Whether all from some element on are one number, where others are expected."""
+    if given.shape != right.shape or given.ndim == 0:
+        return False
+    wrong = np.flatnonzero(~_are_close(given, right))
+    if not wrong.size or wrong[0] == 0:
+        return False
+    rest = given.reshape(-1)[wrong[0] :].astype(np.float64)
+    return len(rest) > 1 and bool(np.isnan(rest).all() or (rest == rest[0]).all())
 
 
 def _negative(given: np.ndarray, right: np.ndarray) -> bool:
@@ -300,6 +314,14 @@ _RELATIONS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool], str], ...
         "These are the expected numbers with rows and columns exchanged.",
     ),
     ("in reverse order", _reversed, "The numbers are right and stand in reverse order."),
+    (
+        "only the first elements",
+        _first_ones_only,
+        (
+            "The first elements are right, and from one on all have the same value, as if they "
+            "had not been computed."
+        ),
+    ),
     ("the opposite sign", _negative, "Each number has the opposite sign."),
     (
         "rounded down",
@@ -396,6 +418,9 @@ _CAUSES = {
         r"\bmean\(": "Is a mean taken where a sum is asked for?",
     },
     "rounded down": {"//": "`//` rounds down; `/` divides."},
+    "only the first elements": {
+        r"\.kernel\b": "Are there as many threads as elements? `-(-n // 64)` is rounded up.",
+    },
     "only the first": {"return": "Does every entry come to its turn before the `return`?"},
 }
 

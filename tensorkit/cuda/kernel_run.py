@@ -87,16 +87,16 @@ class Memory:
         """The index of an element; the access is noted, and its bounds are checked."""
         index = tuple(map(operator.index, index if type(index) is tuple else (index,)))
         address = self.start + sum(map(operator.mul, index, self.host.strides))
-        log = self.log
-        place = log.positions[log.running.gi_frame.f_lasti // 2]  # where the kernel is
-        access = Access(log.block, log.thread, kind, place, self, index, address)
-        log.accesses.append(access)
+        place = self.log.positions[self.log.running.gi_frame.f_lasti // 2]  # where the kernel is
+        access = Access(self.log.block, self.log.thread, kind, place, self, index, address)
+        self.log.accesses.append(access)
         if min(index) < 0 or not all(map(operator.lt, index, self.host.shape)):
-            log.refuse_outside(access)
+            self.log.refuse_outside(access)
         return index
 
     def __getitem__(self, index: Any) -> Any:
-        return self.host[self.at(LOAD, index)]
+        value = self.host[self.at(LOAD, index)]
+        return int(value) if isinstance(value, np.integer) else value  # meets others as on a GPU
 
     def __setitem__(self, index: Any, value: Any) -> None:
         np.copyto(self.host[(*self.at(STORE, index), ...)], value)  # no float into integers
@@ -145,7 +145,7 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
             except (ArithmeticError, AttributeError, NameError, TypeError, ValueError) as error:
                 line = error.__traceback__.tb_next.tb_lineno  # type: ignore[union-attr]
                 here = Access(block, n, "was there", (line,))
-                log.refuse(f"stopped: {error}", "", "int(...), or other numbers, set above", here)
+                log.refuse(f"stopped: {error}", "", "int(...), or a number set above the if", here)
             at = line, line and rounds[n]
             reached[at] = min(n, reached.get(at, n))
         log.check_barrier(reached)
@@ -167,8 +167,9 @@ class Log:
     The least: each element that was touched is read, written and added to once at most.
 
     Accesses are kept until all threads of the block have come to the end of the phase, and looked
-    at then. ``shown`` is what block 0 did, for a picture: for each phase and place of the source
-    the accesses of each warp there, in the order of its turns.
+    at then. ``touched`` has accesses of all blocks to global memory: of each address the last one
+    of each block and kind. ``shown`` is what block 0 did, for a picture: for each phase and place
+    of the source the accesses of each warp there, in the order of its turns.
     """
 
     def __init__(self, source: Source, blocks: Pair, threads: Pair) -> None:
@@ -182,8 +183,7 @@ class Log:
         self.positions: list[Any] = [*source.thread.__code__.co_positions()]
         self.accesses = list[Access]()
         self.written = set[int]()  # addresses in the shared memory of the block
-        # of each address in global memory: an access for each block and kind
-        self._touched = defaultdict[int, dict[Any, Access]](dict)
+        self.touched = defaultdict[int, dict[Any, Access]](dict)
 
     def phase_ends(self, is_barrier: bool) -> None:
         """All threads of a block have come to a barrier, or to their end."""
@@ -196,9 +196,12 @@ class Log:
         self._check_races(elements, "thread")
         for address, accesses in elements.items():
             if address >= 0:
-                self._touched[address] |= {(self.block, each.kind): each for each in accesses}
+                self.touched[address] |= {(self.block, each.kind): each for each in accesses}
             elif accesses[0].kind != STORE and address not in self.written:
-                self._refuse_unwritten(accesses[0])
+                what = f"reads {accesses[0].text} before any thread has written it"
+                why = ". Shared memory begins with no meaning, in each block anew"
+                repair = "a line above that fills the whole array, then cuda.syncthreads()"
+                self.refuse(what, why, repair, accesses[0])
             else:  # without a race a thread wrote first what it reads here
                 self.written.add(address)
         sites, numbers = defaultdict(list), self._numbers
@@ -219,10 +222,10 @@ class Log:
 
     def finish(self) -> None:
         """All blocks have run: look for races between them, and add up."""
-        self._check_races({at: [*kinds.values()] for at, kinds in self._touched.items()}, "block")
+        self._check_races({at: [*kinds.values()] for at, kinds in self.touched.items()}, "block")
         self.counts = Counts(**self._numbers)
         # each element that was touched is read once, written once, added to once
-        once = {(at, kind) for at, kinds in self._touched.items() for _, kind in kinds}
+        once = {(at, kind) for at, kinds in self.touched.items() for _, kind in kinds}
         loads, stores = (sum(kind != other for _, kind in once) for other in (STORE, LOAD))
         self.least = Counts(loads, stores, len({(at // PIECE, kind) for at, kind in once}))
 
@@ -242,7 +245,9 @@ class Log:
                 if getattr(a, who) != getattr(b, who) and {a.kind, b.kind} not in ({LOAD}, {ATOMIC})
             )
             low, high = sorted((one.place[0], other.place[0]))
-            repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element for each {who}"
+            repair = f"if cuda.{who}Idx.x == 0: around the line, or an element for each {who}"
+            if {each.kind for each in accesses} != {STORE}:
+                repair = f"cuda.atomic_add({one.memory.name}, i, value), or an element each"
             if who == "thread" and low != high and one.memory is other.memory:
                 repair = f"cuda.syncthreads() between line {low} and line {high}"
                 if any("syncthreads()" in self.source.at(at) for at in range(low + 1, high)):
@@ -261,11 +266,6 @@ class Log:
         what = f"reaches {access.text}, which is outside of {name}"
         why = f"; {name} has {sizes} elements, and none is counted from the end"
         self.refuse(what, why, "a guard around the line, if i < n:, or another index", access)
-
-    def _refuse_unwritten(self, access: Access) -> NoReturn:
-        why = ". Shared memory begins with no meaning, in each block anew"
-        repair = f"a line above that fills all of {access.memory.name}, then cuda.syncthreads()"
-        self.refuse(f"reads {access.text} before any thread has written it", why, repair, access)
 
     def check_barrier(self, reached: dict[tuple[int, int], int]) -> None:
         """KernelError if threads of the block have come to different barriers, or to their end."""
@@ -297,5 +297,4 @@ def asked(accesses: list[Access]) -> int:
     """What a warp asks of the memory: the transactions, or the most words of one bank."""
     if accesses[0].address >= 0:
         return len({each.address // PIECE for each in accesses})
-    words = {each.address // WORD for each in accesses}
-    return max(Counter(word % BANKS for word in words).values())
+    return max(Counter(w % BANKS for w in {x.address // WORD for x in accesses}).values())

@@ -52,7 +52,6 @@ _INSTEAD = {  # what learners write, and what to write instead
     "Slice": ("a thread works on single elements", "for j in range(n):"),
     "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
-    "AnnAssign": ("a kernel has no annotations", "total = 0.0"),
     "Invert": ("`~` of a truth value is another number on a GPU", "not found, or -i - 1"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
 }
@@ -216,11 +215,12 @@ class Source(ast.NodeTransformer):
         """What stands for this node; KernelError for one of an unknown kind."""
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
-            default = f"`{kind.lower()}` is not understood", "without it: =, if, while i < n:"
+            text = ast.unparse(node).partition("\n")[0] or kind.lower()
+            default = f"`{text}` is not understood", "total = 0.0, if i < n:, while i < n:"
             self.refuse(*_INSTEAD.get(kind.removesuffix("Comp"), default))
         match node:
-            case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
-                self.refuse("a loop has no else", "if below the loop")
+            case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]) | ast.While(ast.Constant(1)):
+                self.refuse("a loop has a condition with a name, and no else", "while i < n:")
             case ast.Assign(targets=[_, _, *_]):
                 self.refuse("one name is assigned at a time", "a line for each name")
             case ast.Compare(ops=[_, _, *_]):

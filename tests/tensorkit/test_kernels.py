@@ -159,14 +159,17 @@ REFUSED = {
     "for j in range(stop=3): out[0] = 1.0": "a loop goes over a range",
     "a = b = 0.0": "one name is assigned at a time",
     "a, b = 0.0, 1.0": "a thread has no tuples",
-    "total: float = 0.0": "no annotations",
+    "total: float = 0.0": "float = 0.0` is not understood",
     "text = 'a'": "a kernel computes with numbers",
     "total = True + True": "a kernel computes with numbers",
     "y = x": "x is an array",
     "z = 1.0 @ 2.0": "`@` is for tensors",
-    "assert n": "`assert` is not understood",
-    "import math": "`import` is not understood",
-    "with cuda.simulate(): out[0] = 1.0": "`with` is not understood",
+    "assert n": "`assert n` is not understood",
+    "y = f'{n}'": "`f'{n}'` is not understood",
+    "while 1: out[0] = 1.0": "a condition with a name",
+    "while True: out[0] = 1.0": "a condition with a name",
+    "import math": "`import math` is not understood",
+    "with cuda.simulate(): out[0] = 1.0": "`with cuda.*` is not understood",
     "i = cuda.grid(3)": r"cuda.grid\(3\) is nothing",
     "i = cuda.grid(2)": r"cuda.grid\(2\) is nothing",
     "i, j, m = cuda.grid(2)": r"cuda.grid\(2\) is nothing",
@@ -210,7 +213,7 @@ REFUSED = {
     "y = cuda.grid(1) > 3; y = abs(-2)": "y begins as a truth value, .* and is given an integer",
     "y = z; z = 1.0": "z is no number and no argument here",
     "y = y + 1.0; y = 0.0": "y is no number and no argument here",
-    "y = max(x[n + j] for j in range(3))": "`generatorexp` is not understood",
+    "y = max(x[n + j] for j in range(3))": "range.*` is not understood",
     "row = n; y = max([x[row] for j in range(3)])": "a thread has no lists",
     "i = threadIdx.x": r"Try: i = cuda.threadIdx.x, or .y",
     "syncthreads()": r"Try: cuda.syncthreads\(\)",
@@ -246,7 +249,7 @@ def test_a_number_of_a_module_is_a_float_where_it_is_one(device):
 @pytest.mark.parametrize("line", ["try:", "while n > 0:"])
 def test_what_stands_in_two_lines_is_refused_too(line):
     end = "    break" if "while" in line else "    out[0] = 1.0\n    except ValueError: pass"
-    with pytest.raises(KernelError, match=r"`(try|break)` is not"):
+    with pytest.raises(KernelError, match=r"`(try:|break)` is not"):
         body(line, end)
 
 
@@ -404,7 +407,7 @@ WRONG = {
     ),
     "no value": (
         [GRID, "if i < 3:", "    y = x[i]", "out[i] = y"],
-        (1, 8), "Try: .*, or other numbers, set above",
+        (1, 8), "Try: .*, or a number set above the if",
     ),
     "too late a barrier": (
         [*SHARED, "for r in range(2):", "    s[t] = x[t]", "    cuda.syncthreads()",
@@ -497,6 +500,46 @@ def test_a_race_names_threads_element_and_repair(device):
     assert (error.line, error.block, error.threads) == (4, (0, 0), ((0, 0), (1, 0)))
     assert error.element == (0,)
     assert "Try: cuda.atomic_add(out, i, value)" in str(error)
+
+
+LARGEST = 2**31 - 1
+
+
+# CuPy 14.2 writes `(long long)(x_[0]) + 1ll`, and `(float)(x_[0]) == y_[0]`
+@pytest.mark.parametrize(
+    ("line", "dtype", "x", "y", "expected"),
+    [
+        ("out[0] = x[0] + 1", tk.int32, LARGEST, 0.0, 2**31),
+        ("out[0] = x[0] * n", tk.int32, LARGEST, 0.0, 2 * LARGEST),
+        ("out[0] = x[0] << 20", tk.int32, 2**20, 0.0, 2**40),
+        ("out[0] = int(x[0] == y[0])", tk.int64, 2**24 + 1, 2.0**24, 1),
+        ("out[0] = int(x[0] == y[0])", tk.int32, 2**24 + 1, 2.0**24, 1),
+        ("out[0] = int(x[0] + y[0])", tk.int64, 2**24 + 1, 1.0, 2**24),
+    ],
+)
+def test_an_element_of_integers_meets_others_as_on_a_gpu(device, line, dtype, x, y, expected):
+    arrays = tk.tensor([x], dtype=dtype, device=device), tk.tensor([y], device=device)
+    out = tk.zeros(1, dtype=tk.int64, device=device)
+    body(line, parameters="x, y, out, n")[1, 1](*arrays, out, 2)
+    assert out.item() == expected
+
+
+@pytest.mark.parametrize("line", ["out[0] = x[0] + 1", "out[0] += x[0]", "out[0] = 1 // out[0]"])
+def test_an_integer_that_does_not_fit_is_refused(device, line):
+    x, out = (tk.tensor([n], dtype=tk.int32, device=device) for n in (LARGEST, 0))
+    with pytest.raises(KernelError, match=r"out of bounds for int32|by zero"):
+        body("out[0] += x[0]" if "+=" in line else "pass", line)[1, 1](x, out, 2)
+
+
+def test_of_threads_that_only_write_one_is_enough(device):
+    x = tk.ones(8, device=device)
+    with pytest.raises(KernelError, match=r"Try: if cuda\.threadIdx\.x == 0: around the line"):
+        body(GRID, "out[0] = 1.0")[2, 4](x, x, 8)
+    with pytest.raises(KernelError, match=r"Try: if cuda\.blockIdx\.x == 0: around the line"):
+        body(GRID, "if cuda.threadIdx.x == 0:", "    out[0] = 1.0")[2, 4](x, x, 8)
+    k = body(GRID, "if cuda.blockIdx.x == 0 and cuda.threadIdx.x == 0:", "    out[0] = 5.0")
+    k[2, 4](x, x, 8)
+    assert x[0].item() == 5
 
 
 def test_a_race_of_two_arguments_in_one_memory_asks_for_another_tensor(device):

@@ -63,6 +63,15 @@ def _the_other_one_asked(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return product, node and other
 
 
+def _y_is_forgotten(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
+    product, node = mul_with_autograd(x, y, recording)
+    return product, node and {"x": node["x"], "y": None}
+
+
+def _x_alone_is_asked(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
+    return mul_with_autograd(x, y, recording and x.requires_grad)
+
+
 def _only_the_node(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return mul_with_autograd(x, y, recording)[1]
 
@@ -136,6 +145,15 @@ class AutogradLayer(Exercise):
             'The entry `"x"` is for the gradient of `x`, so it is there if `x` requires grad. What '
             "is saved in it is the other tensor.",
         ),
+        "y is forgotten": (
+            _y_is_forgotten,
+            "Your node never keeps anything for `y`. Where `y` requires grad, its gradient needs "
+            '`x`: `"y": x if y.requires_grad else None`.',
+        ),
+        "x alone is asked": (
+            _x_alone_is_asked,
+            "You record only if `x` requires grad. `y` may ask for a gradient alone: use `or`.",
+        ),
         "only the node": (
             _only_the_node,
             "You return the node alone. The caller needs the product: return both, "
@@ -149,6 +167,7 @@ class AutogradLayer(Exercise):
 
         yield case(some(), True, some(), False, True, label="a weight and the data")
         yield case(some(), False, some(), True, True, label="the data and a weight")
+        yield case(some(), False, some(1), True, True, label="data and one weight (size 1)")
         yield case(some(), True, some(), True, True, label="two weights")
         yield case(some(), False, some(), False, True, label="no input requires grad")
         yield case(some(), False, some(1), False, True, label="no input, one of size 1 (size 1)")

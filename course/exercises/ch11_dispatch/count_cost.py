@@ -58,6 +58,16 @@ def _results_of_a_sum(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
     return (_n(shape) if name in ("sum", "max") else operations), moved
 
 
+def _max_forgotten(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
+    operations, moved = cost(name, shapes, shape)
+    return (_n(shape) if name == "max" else operations), moved
+
+
+def _length_of_the_second(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
+    operations, moved = cost(name, shapes, shape)
+    return (2 * _n(shape) * shapes[1][-1] if name == "matmul" else operations), moved
+
+
 def _only_read(name: str, shapes: Shapes, shape: tuple[int, ...]) -> Any:
     operations, moved = cost(name, shapes, shape)
     return operations, moved - _n(shape)
@@ -133,6 +143,16 @@ class CountCost(Exercise):
             _results_of_a_sum,
             "A sum adds every element of its argument, however few results there are.",
         ),
+        "max is forgotten": (
+            _max_forgotten,
+            '`"max"` looks at every element of its argument, as `"sum"` does: one operation for '
+            "each of these.",
+        ),
+        "the length of the second": (
+            _length_of_the_second,
+            "In a product of (n, k) and (k, m) the sums are `k` long: the last size of the first "
+            "matrix, `shapes[0][-1]`, or the first size of the second.",
+        ),
         "only read": (_only_read, "The result is written to memory, too: add its elements."),
         "only written": (_only_written, "The arguments are read from memory: add their elements."),
         "in bytes": (
@@ -156,4 +176,5 @@ class CountCost(Exercise):
         yield case("sum", [(n, m)], (n,), label="sums of rows")
         yield case("sum", [(n, k)], (), label="the sum of all (0-d)")
         yield case("max", [(k, m)], (1, m), label="the largest of each column")
+        yield case("max", [(n, k)], (), label="the largest of all (0-d)")
         yield case("subtract", [(0, m), (m,)], (0, m), label="no rows (empty)")

@@ -49,6 +49,11 @@ def _dimensions_first(x: tk.Tensor, y: tk.Tensor) -> Any:
     return _in(max((x, y), key=rank).dtype, x, y)
 
 
+def _bool_as_a_whole_number(x: tk.Tensor, y: tk.Tensor) -> Any:
+    rank = lambda t: (t.dtype.is_floating_point, t.ndim > 0, t.dtype.itemsize)  # noqa: E731
+    return _in(max((x, y), key=rank).dtype, x, y)
+
+
 def _one_element_as_a_number(x: tk.Tensor, y: tk.Tensor) -> Any:
     rank = lambda t: (_kind(t), t.numel() > 1, t.dtype.itemsize)  # noqa: E731
     return _in(max((x, y), key=rank).dtype, x, y)
@@ -132,6 +137,11 @@ class PromotionLayer(Exercise):
             "You ask for dimensions before the kind. Whole numbers and a single 0.5 must become "
             "floating point, or the half is lost.",
         ),
+        "bool as a whole number": (
+            _bool_as_a_whole_number,
+            "bool is a kind of its own, below the whole numbers: a bool tensor and one whole "
+            "number without dimensions give whole numbers.",
+        ),
         "one element as a number": (
             _one_element_as_a_number,
             "A tensor of shape (1,) has a dimension, although it has one element. Ask "
@@ -169,6 +179,7 @@ class PromotionLayer(Exercise):
         yield case(some(tk.float32), one(tk.float64), label="float32 and one float64 number (0-d)")
         yield case(one(tk.int64), some(tk.int32), label="one int64 number and int32 (0-d)")
         yield case(some(tk.bool), one(tk.int64), label="bool and one whole number (0-d)")
+        yield case(one(tk.int32), some(tk.bool), label="one whole number and bool (0-d)")
         yield case(some(tk.int64), one(tk.float32), label="whole numbers and one float (0-d)")
         yield case(one(tk.float32), one(tk.float64), label="two single numbers (0-d)")
         yield case(some(tk.float16), some(tk.int64), label="half precision and int64 (float16)")

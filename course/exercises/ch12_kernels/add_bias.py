@@ -9,7 +9,7 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     WRITES,
     KernelExercise,
     Size,
-    by_thread,
+    changed,
     floats,
     unfilled,
     works_alone,
@@ -41,29 +41,6 @@ def add_bias(x, bias, out, rows, columns):
         out[row, column] = x[row, column] + bias[column]
 
 
-def _no_guard_of_rows(x, bias, out, rows, columns):
-    column, row = cuda.grid(2)
-    if column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
-def _no_guard_at_all(x, bias, out, rows, columns):
-    column, row = cuda.grid(2)
-    out[row, column] = x[row, column] + bias[column]
-
-
-def _bias_of_the_row(x, bias, out, rows, columns):
-    column, row = cuda.grid(2)
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[row]
-
-
-def _axes_swapped(x, bias, out, rows, columns):
-    row, column = cuda.grid(2)
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
 def _axes_swapped_with_strides(x, bias, out, rows, columns):
     first, start = cuda.grid(2)
     for row in range(first, rows, cuda.gridDim.x * cuda.blockDim.x):
@@ -71,52 +48,7 @@ def _axes_swapped_with_strides(x, bias, out, rows, columns):
             out[row, column] = x[row, column] + bias[column]
 
 
-def _one_dimension(x, bias, out, rows, columns):
-    column = cuda.grid(1)
-    row = cuda.threadIdx.y
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
-def _alike_along_x(x, bias, out, rows, columns):
-    column = cuda.threadIdx.x
-    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
-def _block_not_multiplied(x, bias, out, rows, columns):
-    column = cuda.blockIdx.x + cuda.threadIdx.x
-    row = cuda.blockIdx.y + cuda.threadIdx.y
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
-def _one_block_too_low(x, bias, out, rows, columns):
-    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    row = (cuda.blockIdx.y + 1) * cuda.blockDim.y + cuda.threadIdx.y
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
-def _one_block_too_far_right(x, bias, out, rows, columns):
-    column = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
-    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
-
-
-def _column_first(x, bias, out, rows, columns):
-    column, row = cuda.grid(2)
-    if row < rows and column < columns:
-        out[column, row] = x[column, row] + bias[column]
-
-
-def _blocks_of_the_other_axis(x, bias, out, rows, columns):
-    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y
-    if row < rows and column < columns:
-        out[row, column] = x[row, column] + bias[column]
+_POSITION = "column, row = cuda.grid(2)"
 
 
 @exercise("add-bias", answer=add_bias, points=2, difficulty=3, minutes=6)
@@ -150,20 +82,20 @@ class AddBias(KernelExercise):
     )
     usual_mistakes = {
         "no guard": (
-            _no_guard_at_all,
+            changed(add_bias, "row < rows and column < columns", "row >= 0"),
             _BEYOND_BOTH,
         ),
         "one guard": (
-            _no_guard_of_rows,
+            changed(add_bias, "row < rows and ", ""),
             _BEYOND_BOTH,
         ),
         "the bias of the row": (
-            _bias_of_the_row,
+            changed(add_bias, "bias[column]", "bias[row]"),
             "The bias belongs to the columns: all elements of a column get the same number, "
             "`bias[column]`.",
         ),
         "dimensions swapped": (
-            _axes_swapped,
+            changed(add_bias, "column, row =", "row, column ="),
             _X_FIRST,
         ),
         "dimensions swapped, with strides": (
@@ -171,36 +103,62 @@ class AddBias(KernelExercise):
             _X_FIRST,
         ),
         "the blocks along y are alike": (
-            _one_dimension,
+            changed(add_bias, _POSITION, "column = cuda.grid(1)\n    row = cuda.threadIdx.y"),
             "Threads of two blocks fill one element. The row is the second number of "
             "`cuda.grid(2)`, `blockIdx.y * blockDim.y + threadIdx.y`.",
         ),
         "the blocks along x are alike": (
-            _alike_along_x,
+            changed(add_bias, _POSITION, f"{_POSITION}\n    column = cuda.threadIdx.x"),
             "Threads of two blocks fill one element. The column is the first number of "
             "`cuda.grid(2)`, `blockIdx.x * blockDim.x + threadIdx.x`.",
         ),
         "the block is not multiplied": (
-            _block_not_multiplied,
+            changed(
+                add_bias,
+                _POSITION,
+                "column = cuda.blockIdx.x + cuda.threadIdx.x\n"
+                "    row = cuda.blockIdx.y + cuda.threadIdx.y",
+            ),
             "Threads of two blocks fill one element. `threadIdx` counts within a block: multiply "
             "`blockIdx.x` by `blockDim.x` and add `threadIdx.x`, and the same along y, or take "
             "`column, row = cuda.grid(2)`.",
         ),
         "blocks of the other axis": (
-            _blocks_of_the_other_axis,
+            changed(
+                add_bias,
+                _POSITION,
+                "column = cuda.grid(1)\n"
+                "    row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y",
+            ),
             "The rows of a block are `blockDim.y`: `blockIdx.y * blockDim.y + threadIdx.y`. "
             "`blockDim.x` counts its columns.",
         ),
         "one block too low": (
-            _one_block_too_low,
+            changed(add_bias, _POSITION, f"{_POSITION}\n    row += cuda.blockDim.y"),
             _ONE_BLOCK_AWAY,
         ),
         "one block too far right": (
-            _one_block_too_far_right,
+            changed(add_bias, _POSITION, f"{_POSITION}\n    column += cuda.blockDim.x"),
             _ONE_BLOCK_AWAY,
         ),
+        "the guards exchanged": (
+            changed(add_bias, "row < rows and column < columns", "row < columns and column < rows"),
+            "There are `rows` rows and `columns` columns: `if row < rows and column < columns:`.",
+        ),
+        "the last column is left out": (
+            changed(add_bias, "column < columns", "column < columns - 1"),
+            "The column `columns - 1` stays as it was. The guard is `column < columns`.",
+        ),
+        "the last row is left out": (
+            changed(add_bias, "row < rows", "row < rows - 1"),
+            "The row `rows - 1` stays as it was. The guard is `row < rows`.",
+        ),
+        "times the bias": (
+            changed(add_bias, "x[row, column] +", "x[row, column] *"),
+            "A bias is added: `x[row, column] + bias[column]`.",
+        ),
         "the column first": (
-            _column_first,
+            changed(add_bias, "[row, column]", "[column, row]"),
             "The first index of a matrix is its row: `out[row, column]`, and `x[row, column]`.",
             r"x\[column|x\[\w+\.x|x\[i, j\]|x\[x",
         ),
@@ -234,5 +192,4 @@ class AddBias(KernelExercise):
                 f"takes {counts.transactions} transactions: neighbouring threads are rows apart",
                 "columns along x: column, row = cuda.grid(2)",
             )
-        n = rows * columns
-        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)
+        return works_alone(log, WRITES, rows * columns, blocks, threads)

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.exercises.ch12_kernels.kernel_exercise import (
+    KernelExercise,
+    changed,
+    floats,
+    unfilled,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
 
@@ -31,36 +36,6 @@ def _with_conflicts(x, out):
     cuda.syncthreads()
     for row in range(32):
         out[row, t] = tile[t, row]
-
-
-def _padded_by_two(x, out):
-    tile = cuda.shared((32, 34), tk.float32)
-    t = cuda.threadIdx.x
-    for row in range(32):
-        tile[row, t] = x[row, t]
-    cuda.syncthreads()
-    for row in range(32):
-        out[row, t] = tile[t, row]
-
-
-def _conflicts_when_written(x, out):
-    tile = cuda.shared((32, 32), tk.float32)
-    t = cuda.threadIdx.x
-    for row in range(32):
-        tile[t, row] = x[row, t]
-    cuda.syncthreads()
-    for row in range(32):
-        out[t, row] = tile[t, row]
-
-
-def _not_turned(x, out):
-    tile = cuda.shared((32, 33), tk.float32)
-    t = cuda.threadIdx.x
-    for row in range(32):
-        tile[row, t] = x[row, t]
-    cuda.syncthreads()
-    for row in range(32):
-        out[row, t] = tile[row, t]
 
 
 @exercise(
@@ -105,17 +80,17 @@ class BankConflict(KernelExercise):
             "two neighbours in a column lie in different banks.",
         ),
         "two columns more": (
-            _padded_by_two,
+            changed(transposed, "33", "34"),
             "With 34 columns every second bank is used, each twice. The width and 32 should have "
             "no common divisor: 33.",
         ),
         "conflicts when it is written": (
-            _conflicts_when_written,
+            changed(_with_conflicts, "[row, t] =", "[t, row] ="),
             "Now columns are written, to shared and to global memory. Leave the loops as they were "
             "and change the width of the tile.",
         ),
         "not turned": (
-            _not_turned,
+            changed(transposed, "tile[t, row]", "tile[row, t]"),
             "The matrix comes out as it was: row `row` of `out` is column `row` of the tile, "
             "`tile[t, row]`.",
         ),

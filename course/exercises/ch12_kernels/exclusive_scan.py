@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import KernelExercise, floats, unfilled
+from course.exercises.ch12_kernels.kernel_exercise import (
+    KernelExercise,
+    changed,
+    floats,
+    unfilled,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
 from tensorkit import cuda
@@ -24,63 +29,6 @@ def exclusive_scan(x, out, n):
     cuda.syncthreads()
     step = 1
     while step < 16:
-        before = 0.0
-        if t >= step:
-            before = part[t - step]
-        cuda.syncthreads()
-        part[t] += before
-        cuda.syncthreads()
-        step = 2 * step
-    if t < n:
-        out[t] = part[t]
-
-
-def _inclusive(x, out, n):
-    part = cuda.shared(16, tk.float32)
-    t = cuda.threadIdx.x
-    part[t] = 0.0
-    if t < n:
-        part[t] = x[t]
-    cuda.syncthreads()
-    step = 1
-    while step < 16:
-        before = 0.0
-        if t >= step:
-            before = part[t - step]
-        cuda.syncthreads()
-        part[t] += before
-        cuda.syncthreads()
-        step = 2 * step
-    if t < n:
-        out[t] = part[t]
-
-
-def _reads_and_adds(x, out, n):
-    part = cuda.shared(16, tk.float32)
-    t = cuda.threadIdx.x
-    part[t] = 0.0
-    if t > 0 and t <= n:
-        part[t] = x[t - 1]
-    cuda.syncthreads()
-    step = 1
-    while step < 16:
-        if t >= step:
-            part[t] += part[t - step]
-        cuda.syncthreads()
-        step = 2 * step
-    if t < n:
-        out[t] = part[t]
-
-
-def _one_round_short(x, out, n):
-    part = cuda.shared(16, tk.float32)
-    t = cuda.threadIdx.x
-    part[t] = 0.0
-    if t > 0 and t <= n:
-        part[t] = x[t - 1]
-    cuda.syncthreads()
-    step = 1
-    while step < 8:
         before = 0.0
         if t >= step:
             before = part[t - step]
@@ -148,18 +96,27 @@ class ExclusiveScan(KernelExercise):
     )
     usual_mistakes = {
         "inclusive": (
-            _inclusive,
+            changed(exclusive_scan, "t > 0 and t <= n", "t < n", "x[t - 1]", "x[t]"),
             "Your sums contain the element itself. Shift by one: thread `t` begins with "
             "`x[t - 1]`.",
         ),
         "reads and writes in one phase": (
-            _reads_and_adds,
+            changed(
+                exclusive_scan,
+                "        before = 0.0\n        if t >= step:\n            before = part[t - step]\n"
+                "        cuda.syncthreads()\n        part[t] += before",
+                "        if t >= step:\n            part[t] += part[t - step]",
+            ),
             "`part[t] += part[t - step]` reads a number that another thread writes in the same "
             "round. Read into a name, `cuda.syncthreads()`, then add.",
         ),
         "one round short": (
-            _one_round_short,
+            changed(exclusive_scan, "step < 16", "step < 8"),
             "Each sum has at most eight elements: the last round, `step` = 8, is missing.",
+        ),
+        "steps of one more": (
+            changed(exclusive_scan, "2 * step", "step + 1"),
+            "The rounds have `step` = 1, 2, 4, 8: it doubles, `step = 2 * step`.",
         ),
         "one round": (
             _only_the_neighbour,

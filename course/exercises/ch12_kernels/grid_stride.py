@@ -10,7 +10,7 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     ONE_BLOCK_TOO_LATE,
     WRITES,
     KernelExercise,
-    by_thread,
+    changed,
     floats,
     unfilled,
     works_alone,
@@ -32,42 +32,7 @@ def squares(x, out, n):
         out[i] = x[i] * x[i]
 
 
-def _one_each(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        out[i] = x[i] * x[i]
-
-
-def _stride_of_a_block(x, out, n):
-    for i in range(cuda.grid(1), n, cuda.blockDim.x):
-        out[i] = x[i] * x[i]
-
-
-def _all_of_it(x, out, n):
-    for i in range(n):
-        out[i] = x[i] * x[i]
-
-
-def _from_the_thread(x, out, n):
-    for i in range(cuda.threadIdx.x, n, cuda.gridDim.x * cuda.blockDim.x):
-        out[i] = x[i] * x[i]
-
-
-def _stride_of_blocks(x, out, n):
-    for i in range(cuda.grid(1), n, cuda.gridDim.x):
-        out[i] = x[i] * x[i]
-
-
-def _block_not_multiplied(x, out, n):
-    first = cuda.blockIdx.x + cuda.threadIdx.x
-    for i in range(first, n, cuda.gridDim.x * cuda.blockDim.x):
-        out[i] = x[i] * x[i]
-
-
-def _one_block_too_late(x, out, n):
-    first = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
-    for i in range(first, n, cuda.gridDim.x * cuda.blockDim.x):
-        out[i] = x[i] * x[i]
+_LOOP = "for i in range(cuda.grid(1), n, cuda.gridDim.x * cuda.blockDim.x)"
 
 
 @exercise("grid-stride", answer=squares, points=1, difficulty=2, minutes=5)
@@ -97,36 +62,44 @@ class GridStride(KernelExercise):
     )
     usual_mistakes = {
         "one element each": (
-            _one_each,
+            changed(squares, _LOOP, "i = cuda.grid(1)\n    if i < n"),
             "Each thread fills one element, and the rest stays as it was. Let it go on: the next "
             "one lies `gridDim.x * blockDim.x` further.",
         ),
         "the step of a block": (
-            _stride_of_a_block,
+            changed(squares, "cuda.gridDim.x * ", ""),
             _BLOCKS_MEET,
             r"(?s)\A(?!.*gridDim)",
         ),
         "every thread does everything": (
-            _all_of_it,
+            changed(squares, _LOOP, "for i in range(n)"),
             "Every thread fills every element: they race, and nothing is gained. Begin at "
             "`cuda.grid(1)` and step by the number of all threads.",
         ),
         "begins at the thread of the block": (
-            _from_the_thread,
+            changed(squares, "cuda.grid(1)", "cuda.threadIdx.x"),
             "The threads of all blocks begin at the same elements. Begin at `cuda.grid(1)`.",
             r"(?s)\A(?!.*blockIdx)(?!.*grid\()",
         ),
         "the step of the blocks": (
-            _stride_of_blocks,
+            changed(squares, " * cuda.blockDim.x", ""),
             "The step is the number of threads, not of blocks: `gridDim.x * blockDim.x`.",
         ),
         "the block is not multiplied": (
-            _block_not_multiplied,
+            changed(squares, "cuda.grid(1)", "cuda.blockIdx.x + cuda.threadIdx.x"),
             _BLOCKS_MEET,
             r"blockIdx\.x \+|\+ cuda\.blockIdx\.x(?! \*)",
         ),
+        "the last one is left out": (
+            changed(squares, ", n,", ", n - 1,"),
+            "The element `n - 1` stays as it was. A range leaves out its end, which is `n` here.",
+        ),
+        "twice": (
+            changed(squares, "x[i] * x[i]", "2.0 * x[i]"),
+            "This is twice the element. Its square is `x[i] * x[i]`.",
+        ),
         "one block too late": (
-            _one_block_too_late,
+            changed(squares, "cuda.grid(1)", "cuda.grid(1) + cuda.blockDim.x"),
             ONE_BLOCK_TOO_LATE,
         ),
     }
@@ -155,4 +128,4 @@ class GridStride(KernelExercise):
                 f"takes {counts.transactions} transactions: threads of a warp are far apart",
                 "let each thread step over all threads of the launch",
             )
-        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)
+        return works_alone(log, WRITES, n, blocks, threads)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from typing import Any, ClassVar
 import tensorkit as tk
 from course.notebook import compare
 from course.notebook.exercise import Draw, Exercise
+from course.shared.errors import CourseError
 from tensorkit import cuda
 from tensorkit.cuda import Counts
 from tensorkit.errors import KernelError
@@ -23,7 +26,7 @@ class KernelExercise(Exercise):
     """An exercise whose answer is a kernel.
 
     A case has the numbers of blocks and threads, then the arguments of the kernel, on the CPU.
-    Usual mistakes are functions without the decorator.
+    Usual mistakes are functions without the decorator; ``changed`` makes them of the answer.
     """
 
     imports = "import math\nfrom tensorkit import cuda"
@@ -64,9 +67,10 @@ class KernelExercise(Exercise):
         with cuda.simulate():
             given = [value.cuda() if isinstance(value, tk.Tensor) else value for value in values]
             _, _, _, arguments, _, counts, _, log = answer[blocks, threads](*given)
+            filled = self.filled_alone(arguments, values)
             if unmet := self.unmet(Counts(*counts), log, *args):
                 raise KernelError(f"{self.name} {unmet[0]}", repair=unmet[1])
-            return self.filled_alone(arguments, values)
+            return filled
 
     def filled_alone(self, arguments: Any, before: Any) -> Any:
         """The filled tensor on the CPU; KernelError if another one has changed."""
@@ -83,6 +87,20 @@ class KernelExercise(Exercise):
         blocks, threads, *values = args
         shown = (show(value) + ".cuda()" * isinstance(value, tk.Tensor) for value in values)
         return f"{self.name}[{blocks}, {threads}]({', '.join(shown)})"
+
+
+def changed(answer: Any, *texts: str) -> Any:
+    """A usual mistake: the answer with one text of its source in place of another, in pairs."""
+    source = inspect.getsource(answer)
+    source = source[source.index("def ") :]
+    for old, new in zip(texts[::2], texts[1::2], strict=True):
+        if old not in source:
+            raise CourseError(f"{answer.__name__} has no {old!r}")
+        source = source.replace(old, new)
+    file, names = f"<{answer.__name__} with {texts}>", {**inspect.unwrap(answer).__globals__}
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    exec(compile(source, file, "exec", dont_inherit=True), names)
+    return names[answer.__name__]
 
 
 @cache
@@ -103,6 +121,8 @@ ONE_BLOCK_TOO_LATE = (
     "Blocks are counted from 0. Your block 0 takes the elements of block 1, and the first ones are "
     "left out. Take `cuda.grid(1)`."
 )
+LAST_LEFT_OUT = "The last element, `n - 1`, is left out. The guard is `i < n`."
+FIRST_LEFT_OUT = "Elements are counted from 0, and the first one is left out. The guard is `i < n`."
 """Sentences about mistakes that can be made in several exercises."""
 
 ALONE = (
@@ -111,20 +131,20 @@ ALONE = (
 )
 
 
-def works_alone(
-    done: Counter[int], total: int, n: int, blocks: Size, threads: Size
-) -> tuple[str, str] | None:
+def works_alone(log: Any, kind: str, n: int, blocks: Size, threads: Size) -> tuple[str, str] | None:
     """The unmet demand where threads do the work of others.
 
-    done: how many elements each thread of block 0 has; total: how many all threads have; n: how
-    many there are. Where they are shared, no thread has more of them than another by more than one.
-    Block 0 shows it: each of its threads has as many as that at most, and all of them together have
-    what is left when the other blocks have theirs.
+    kind: ``WRITES``, or ``READS``, of what no thread writes; n: how many elements of global memory
+    that are. Where they are shared among all threads of the launch, no thread has more than another
+    by more than one.
     """
-    of_block, whole = _number(threads), _number(blocks) * _number(threads)
-    most = -(-n // whole)
-    too_few = total >= n and sum(done.values()) < n - (whole - of_block) * most
-    return ALONE if too_few or max(done.values(), default=0) > most else None
+    done = Counter[tuple[int, int]]()
+    for accesses_there in log.touched.values():
+        did = [(kind, block, thread) for block, thread, kind, *_ in accesses_there.values()]
+        if kind == WRITES or all(each[0] == READS for each in did):
+            done.update((block, thread) for what, block, thread in did if what == kind)
+    most = -(-n // (_number(blocks) * _number(threads)))
+    return ALONE if max(done.values(), default=0) > most else None
 
 
 def _number(size: Size) -> int:
@@ -133,12 +153,6 @@ def _number(size: Size) -> int:
 
 READS, WRITES = "reads", "writes"
 """What a thread does with an element, as the log of a launch and its picture say it."""
-
-
-def by_thread(log: Any, kind: str) -> Counter[int]:
-    """How many accesses of a kind to global memory each thread of block 0 had."""
-    # elements of shared memory have addresses below 0
-    return Counter(thread for thread, did, at in accesses(log) if did == kind and at >= 0)
 
 
 def accesses(log: Any) -> Iterator[tuple[int, str, int]]:

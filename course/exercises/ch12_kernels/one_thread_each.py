@@ -8,11 +8,13 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
     EVERY_BLOCK_ALIKE,
+    FIRST_LEFT_OUT,
+    LAST_LEFT_OUT,
     NOT_MULTIPLIED,
     ONE_BLOCK_TOO_LATE,
     WRITES,
     KernelExercise,
-    by_thread,
+    changed,
     floats,
     unfilled,
     works_alone,
@@ -32,41 +34,6 @@ def axpy(a, x, y, out, n):
     """One element of a * x + y for each thread."""
     i = cuda.grid(1)
     if i < n:
-        out[i] = a * x[i] + y[i]
-
-
-def _no_guard(a, x, y, out, n):
-    i = cuda.grid(1)
-    out[i] = a * x[i] + y[i]
-
-
-def _every_block_alike(a, x, y, out, n):
-    i = cuda.threadIdx.x
-    if i < n:
-        out[i] = a * x[i] + y[i]
-
-
-def _block_not_multiplied(a, x, y, out, n):
-    i = cuda.blockIdx.x + cuda.threadIdx.x
-    if i < n:
-        out[i] = a * x[i] + y[i]
-
-
-def _one_too_far(a, x, y, out, n):
-    i = cuda.grid(1)
-    if i <= n:
-        out[i] = a * x[i] + y[i]
-
-
-def _one_block_too_late(a, x, y, out, n):
-    i = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
-    if i < n:
-        out[i] = a * x[i] + y[i]
-
-
-def _last_one_left_out(a, x, y, out, n):
-    i = cuda.grid(1)
-    if i < n - 1:
         out[i] = a * x[i] + y[i]
 
 
@@ -98,28 +65,38 @@ class OneThreadEach(KernelExercise):
     )
     usual_mistakes = {
         "no guard": (
-            _no_guard,
+            changed(axpy, "    if i < n:\n        out", "    out"),
             _BEYOND,
         ),
         "every block alike": (
-            _every_block_alike,
+            changed(axpy, "cuda.grid(1)", "cuda.threadIdx.x"),
             EVERY_BLOCK_ALIKE,
         ),
         "the block is not multiplied": (
-            _block_not_multiplied,
+            changed(axpy, "cuda.grid(1)", "cuda.blockIdx.x + cuda.threadIdx.x"),
             NOT_MULTIPLIED,
         ),
         "one too far": (
-            _one_too_far,
+            changed(axpy, "i < n", "i <= n"),
             _BEYOND,
         ),
         "one block too late": (
-            _one_block_too_late,
+            changed(axpy, "cuda.grid(1)", "cuda.grid(1) + cuda.blockDim.x"),
             ONE_BLOCK_TOO_LATE,
         ),
-        "the last one is left out": (
-            _last_one_left_out,
-            "The element `n - 1` stays as it was. The guard is `i < n`.",
+        "the last one is left out": (changed(axpy, "i < n", "i < n - 1"), LAST_LEFT_OUT),
+        "the first one is left out": (changed(axpy, "i < n", "0 < i and i < n"), FIRST_LEFT_OUT),
+        "the guard turned": (
+            changed(axpy, "i < n", "i > n"),
+            "This lets only threads beyond the end work. The guard is `i < n`.",
+        ),
+        "x and y exchanged": (
+            changed(axpy, "a * x[i] + y[i]", "a * y[i] + x[i]"),
+            "The number `a` is a factor of `x[i]`, not of `y[i]`: `a * x[i] + y[i]`.",
+        ),
+        "brackets around the sum": (
+            changed(axpy, "a * x[i] + y[i]", "a * (x[i] + y[i])"),
+            "The number `a` is a factor of `x[i]` alone: `a * x[i] + y[i]`.",
         ),
     }
 
@@ -142,4 +119,4 @@ class OneThreadEach(KernelExercise):
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each thread fills one element."""
         blocks, threads, *_, n = args
-        return works_alone(by_thread(log, WRITES), counts.stores, n, blocks, threads)
+        return works_alone(log, WRITES, n, blocks, threads)

@@ -9,6 +9,7 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import ONE_BLOCK_TOO_LATE, KernelExercise
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
 from course.notebook.rules import LAUNCH, Rule
 from tensorkit import cuda
 from tensorkit.errors import KernelError
@@ -114,6 +115,14 @@ def _multiplied(x: tk.Tensor) -> tk.Tensor:
     return out
 
 
+def _slope(x: tk.Tensor) -> tk.Tensor:
+    return (x > 0).float()
+
+
+def _negative_ones(x: tk.Tensor) -> tk.Tensor:
+    return -my_relu(-x)
+
+
 def _flattened(x: tk.Tensor) -> tk.Tensor:
     return my_relu(x).reshape(-1)
 
@@ -186,6 +195,14 @@ class OwnRelu(Exercise):
             _multiplied,
             "`-inf` times 0 is nan. Choose one of the two numbers: `max(x[i], 0.0)`.",
         ),
+        "the slope": (
+            _slope,
+            "This is the slope of relu. An element above 0 stays what it is: `out[i] = x[i]`.",
+        ),
+        "the smaller one": (
+            _negative_ones,
+            "This is the smaller of 0 and each element. The larger one is `max(x[i], 0.0)`.",
+        ),
         "a flat result": (
             _flattened,
             "The result has the shape of `x`. Fill `out.reshape(-1)`, and return `out`.",
@@ -196,7 +213,7 @@ class OwnRelu(Exercise):
         def some(*shape: int, label: str) -> Case:
             values = draw.integers(math.prod(shape), -9, 9)
             values[:2] = [-draw.integer(1, 9), -draw.integer(1, 9)]
-            values[-1] = draw.integer(1, 9)
+            values[-1] = draw.integer(2, 9)
             x = tk.tensor(values, dtype=tk.float32).reshape(shape)
             return case(x, "trains" in label, label=label)
 
@@ -206,7 +223,7 @@ class OwnRelu(Exercise):
         yield some(2, 3, 4, label="three dimensions")
         yield some(4, 30, label="a layer that trains with it")
         yield some(53, 79, label="thousands of elements")
-        infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(1, 9)])
+        infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(2, 9)])
         yield case(infinite, False, label="an element of -inf")
         infinite = tk.tensor([[math.inf, -draw.integer(1, 9)], [draw.integer(1, 9), -math.inf]])
         yield case(infinite, False, label="a matrix with infinities")
@@ -219,7 +236,9 @@ class OwnRelu(Exercise):
         with cuda.simulate():
             x = x.cuda()
             if trains:
-                return _trained(answer, x)
+                shown = answer(x.clone())
+                shown = shown.cpu() if isinstance(shown, tk.Tensor) else shown
+                return Seen({"the result": shown, "the trained weights": _trained(answer, x)})
             with cuda.record() as ledger:
                 result = answer(x)
             if any(transfer.direction == "device to host" for transfer in ledger.transfers):

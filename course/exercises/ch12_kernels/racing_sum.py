@@ -8,12 +8,13 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
     EVERY_BLOCK_ALIKE,
+    FIRST_LEFT_OUT,
+    LAST_LEFT_OUT,
     NOT_MULTIPLIED,
     ONE_BLOCK_TOO_LATE,
     READS,
-    WRITES,
     KernelExercise,
-    by_thread,
+    changed,
     floats,
     works_alone,
 )
@@ -43,64 +44,7 @@ def _races(x, out, n):
         out[0] += x[i]
 
 
-def _barrier_inside(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        cuda.syncthreads()
-        cuda.atomic_add(out, 0, x[i])
-
-
-def _atomic_without_guard(x, out, n):
-    i = cuda.grid(1)
-    cuda.atomic_add(out, 0, x[i])
-
-
-def _assigned(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        out[0] = out[0] + x[i]
-
-
-def _adds_its_number(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        cuda.atomic_add(out, 0, i)
-
-
-def _adds_one_place_each(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        cuda.atomic_add(out, cuda.threadIdx.x, x[i])
-
-
-def _adds_one_element_each(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        cuda.atomic_add(out, i, x[i])
-
-
-def _adds_one_place_for_each_block(x, out, n):
-    i = cuda.grid(1)
-    if i < n:
-        cuda.atomic_add(out, cuda.blockIdx.x, x[i])
-
-
-def _every_block_alike(x, out, n):
-    i = cuda.threadIdx.x
-    if i < n:
-        cuda.atomic_add(out, 0, x[i])
-
-
-def _block_not_multiplied(x, out, n):
-    i = cuda.blockIdx.x + cuda.threadIdx.x
-    if i < n:
-        cuda.atomic_add(out, 0, x[i])
-
-
-def _one_block_too_late(x, out, n):
-    i = (cuda.blockIdx.x + 1) * cuda.blockDim.x + cuda.threadIdx.x
-    if i < n:
-        cuda.atomic_add(out, 0, x[i])
+_ADD = "cuda.atomic_add(out, 0, x[i])"
 
 
 @exercise("racing-sum", answer=total, stub=_races, points=1, difficulty=3, minutes=4)
@@ -134,31 +78,46 @@ class RacingSum(KernelExercise):
             _THREE_STEPS,
         ),
         "still races, written out": (
-            _assigned,
+            changed(total, _ADD, "out[0] = out[0] + x[i]"),
             _THREE_STEPS,
         ),
         "a barrier inside an if": (
-            _barrier_inside,
+            changed(total, _ADD, f"cuda.syncthreads()\n        {_ADD}"),
             "Not all threads of a block reach this barrier. An atomic addition needs none: leave "
             "`cuda.syncthreads()` out.",
         ),
         "the guard is gone": (
-            _atomic_without_guard,
+            changed(total, f"    if i < n:\n        {_ADD}", f"    {_ADD}"),
             "The threads beyond the end read outside of `x`. Keep the guard: `if i < n:`.",
         ),
         "adds its number": (
-            _adds_its_number,
+            changed(total, "x[i]", "i"),
             "You add the number of the thread. Add its element: `x[i]`.",
         ),
-        "not one place": (_adds_one_place_each, _NOT_ONE_PLACE),
+        "not one place": (changed(total, "out, 0", "out, cuda.threadIdx.x"), _NOT_ONE_PLACE),
         "a place for each block": (
-            _adds_one_place_for_each_block,
+            changed(total, "out, 0", "out, cuda.blockIdx.x"),
             "Each block adds to a place of its own. The sum belongs in `out[0]`.",
         ),
-        "every block alike": (_every_block_alike, EVERY_BLOCK_ALIKE),
-        "the block is not multiplied": (_block_not_multiplied, NOT_MULTIPLIED),
-        "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
-        "an element for each": (_adds_one_element_each, _NOT_ONE_PLACE),
+        "every block alike": (
+            changed(total, "cuda.grid(1)", "cuda.threadIdx.x"),
+            EVERY_BLOCK_ALIKE,
+        ),
+        "the block is not multiplied": (
+            changed(total, "cuda.grid(1)", "cuda.blockIdx.x + cuda.threadIdx.x"),
+            NOT_MULTIPLIED,
+        ),
+        "one block too late": (
+            changed(total, "cuda.grid(1)", "cuda.grid(1) + cuda.blockDim.x"),
+            ONE_BLOCK_TOO_LATE,
+        ),
+        "an element for each": (changed(total, "out, 0", "out, i"), _NOT_ONE_PLACE),
+        "the last one is left out": (changed(total, "i < n", "i < n - 1"), LAST_LEFT_OUT),
+        "the first one is left out": (changed(total, "i < n", "0 < i and i < n"), FIRST_LEFT_OUT),
+        "ones": (
+            changed(total, "x[i]", "1"),
+            "You count the elements. Each thread adds the value of its own one, `x[i]`.",
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -180,6 +139,4 @@ class RacingSum(KernelExercise):
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each thread adds one element; sums of blocks may be put together first."""
         blocks, threads, *_, n = args
-        added = by_thread(log, READS)
-        added.subtract(by_thread(log, WRITES))  # those of `out`, where it is no atomic addition
-        return works_alone(added, counts.loads - counts.stores, n, blocks, threads)
+        return works_alone(log, READS, n, blocks, threads)

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import ALONE, KernelExercise, unfilled
+from course.exercises.ch12_kernels.kernel_exercise import (
+    ALONE,
+    WRITES,
+    KernelExercise,
+    changed,
+    unfilled,
+    works_alone,
+)
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
 from tensorkit.cuda import Counts
@@ -127,7 +134,7 @@ def _written_over(x, out, columns):
         out[row, j] = math.exp(x[row, j] - largest) / whole
 
 
-def _first_columns_only(x, out, columns):
+def _each_alone(x, out, columns):
     t = cuda.threadIdx.x
     row = cuda.blockIdx.x
     largest = x[row, 0]
@@ -136,18 +143,11 @@ def _first_columns_only(x, out, columns):
     whole = 0.0
     for j in range(columns):
         whole += math.exp(x[row, j] - largest)
-    if t < columns:
-        out[row, t] = math.exp(x[row, t] - largest) / whole
-
-
-def _not_divided(x, out, columns):
-    t = cuda.threadIdx.x
-    row = cuda.blockIdx.x
-    largest = x[row, 0]
-    for j in range(columns):
-        largest = max(largest, x[row, j])
     for j in range(t, columns, 4):
-        out[row, j] = math.exp(x[row, j] - largest)
+        out[row, j] = math.exp(x[row, j] - largest) / whole
+
+
+_SUM = "whole = 0.0\n    for j in range(columns)"
 
 
 def _column_first(x, out, columns):
@@ -161,19 +161,6 @@ def _column_first(x, out, columns):
         whole += math.exp(x[j, row] - largest)
     for j in range(t, columns, 4):
         out[j, row] = math.exp(x[j, row] - largest) / whole
-
-
-def _begins_in_the_first_row(x, out, columns):
-    t = cuda.threadIdx.x
-    row = cuda.blockIdx.x
-    largest = x[0, 0]
-    for j in range(columns):
-        largest = max(largest, x[row, j])
-    whole = 0.0
-    for j in range(columns):
-        whole += math.exp(x[row, j] - largest)
-    for j in range(t, columns, 4):
-        out[row, j] = math.exp(x[row, j] - largest) / whole
 
 
 @exercise("softmax-rows", answer=softmax, points=3, difficulty=4, minutes=15)
@@ -234,16 +221,34 @@ class SoftmaxRows(KernelExercise):
             _USED_TWICE,
         ),
         "four columns only": (
-            _first_columns_only,
+            changed(_each_alone, "range(t, columns, 4)", "range(t, min(t + 1, columns))"),
             "Only the first four columns are filled. A thread goes on in steps of 4: "
             "`for j in range(t, columns, 4):`.",
         ),
+        "the number in the launch": (
+            changed(_each_alone, "cuda.threadIdx.x", "cuda.grid(1)"),
+            "`cuda.grid(1)` counts the threads of all blocks. Each row has 4 threads of its own, "
+            "which begin at `cuda.threadIdx.x`.",
+        ),
+        "the first one is not added": (
+            changed(_each_alone, _SUM, _SUM.replace("(columns)", "(1, columns)")),
+            "The sum has all columns of the row, the first one too: `range(columns)`.",
+        ),
+        "the last one is not added": (
+            changed(_each_alone, _SUM, _SUM.replace("(columns)", "(columns - 1)")),
+            "The sum has all columns of the row, the last one too: `range(columns)`.",
+        ),
+        "a sum without exp": (
+            changed(_each_alone, "whole += math.exp(x[row, j] - largest)", "whole += x[row, j]"),
+            "The exponentials are divided by their own sum: `math.exp(x[row, j] - largest)` is "
+            "what is added.",
+        ),
         "not divided": (
-            _not_divided,
+            changed(_each_alone, " / whole", ""),
             "These are the exponentials. Divide by their sum over the row.",
         ),
         "the largest of another row": (
-            _begins_in_the_first_row,
+            changed(_each_alone, "x[row, 0]", "x[0, 0]"),
             "Numbers of another row come into the largest of this one. It begins with `x[row, 0]`, "
             "and goes over the columns of this row.",
         ),
@@ -286,7 +291,8 @@ class SoftmaxRows(KernelExercise):
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """The 4 threads of a block share the columns, and read neighbours at the same time."""
-        columns, n_accesses = args[-1], counts.loads + counts.stores
+        blocks, threads, x, _, columns = args
+        n_accesses = counts.loads + counts.stores
         if columns > 100 and counts.transactions > 3.75 * columns:  # four far apart take four
             return (
                 f"takes {counts.transactions} transactions: the threads are far apart",
@@ -294,4 +300,6 @@ class SoftmaxRows(KernelExercise):
             )
         # one thread alone leaves three idle at each access; putting four parts together is little
         most = n_accesses / 2 if columns > 100 else 2.9 * n_accesses
-        return ALONE if columns > 4 and counts.idle_threads > most else None
+        if columns > 4 and counts.idle_threads > most:
+            return ALONE
+        return works_alone(log, WRITES, x.numel(), blocks, threads)

@@ -8,10 +8,13 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
     READS,
+    WRITES,
     KernelExercise,
     accesses,
+    changed,
     floats,
     unfilled,
+    works_alone,
 )
 from course.notebook.exercise import Case, Draw, case, exercise
 from tensorkit import cuda
@@ -54,241 +57,6 @@ def _matmul_program(a, b, out, n):
     out[row, column] = value
 
 
-def _reads_before_the_barrier(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _writes_too_early(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-    out[row, column] = value
-
-
-def _always_the_first_tile(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for _ in range(n // 4):
-        left[ty, tx] = a[row, tx]
-        right[ty, tx] = b[ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _right_tile_turned(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[tx, k]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _tiles_overlap(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, tile + tx]
-        right[ty, tx] = b[tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _element_by_element(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        value += left[ty, tx] * right[ty, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _row_of_the_matrix(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[row, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _row_by_row(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[ty, k]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _dimensions_swapped(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    row, column = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _left_tile_brought_turned(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[4 * tile + tx, row]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _right_tile_brought_turned(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[column, 4 * tile + ty]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _left_tile_turned(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[k, ty] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _every_block_alike(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[ty, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, tx]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
-def _one_tile_too_late(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(1, n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] = value
-
-
 def _without_tiles(a, b, out, n):
     column, row = cuda.grid(2)
     value = 0.0
@@ -297,21 +65,22 @@ def _without_tiles(a, b, out, n):
     out[row, column] = value
 
 
-def _added_to_out(a, b, out, n):
-    left = cuda.shared((4, 4), tk.float32)
-    right = cuda.shared((4, 4), tk.float32)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    column, row = cuda.grid(2)
-    value = 0.0
-    for tile in range(n // 4):
-        left[ty, tx] = a[row, 4 * tile + tx]
-        right[ty, tx] = b[4 * tile + ty, column]
-        cuda.syncthreads()
-        for k in range(4):
-            value += left[ty, k] * right[k, tx]
-        cuda.syncthreads()
-    out[row, column] += value
+_PRODUCT = "`k` is the column in `left` and the row in `right`: `left[ty, k] * right[k, tx]`."
+
+_X_IN_PRODUCT = (
+    "`out[row, column]` is the product of this thread's row, which is `ty` in `left`, and its "
+    "column, `tx` in `right`: `left[ty, k] * right[k, tx]`."
+)
+
+_BROUGHT = (
+    "The first index of a matrix is its row. This thread brings `a[row, 4 * tile + tx]` into "
+    "`left` and `b[4 * tile + ty, column]` into `right`."
+)
+
+_EXCHANGED = (
+    "You multiply `b` by `a`, and the order of the factors matters. `left` gets the numbers of "
+    "`a`, `right` those of `b`."
+)
 
 
 @exercise(
@@ -353,76 +122,130 @@ class TiledMatmul(KernelExercise):
     )
     usual_mistakes = {
         "reads before the barrier": (
-            _reads_before_the_barrier,
+            changed(matmul, "        cuda.syncthreads()\n        for", "        for"),
             "Threads read numbers of the tile that others have not brought yet. The first barrier "
             "stands between bringing and reading.",
         ),
         "writes too early": (
-            _writes_too_early,
+            changed(matmul, "        cuda.syncthreads()\n    out", "    out"),
             "A quick thread brings the next tile while others still read this one. A second "
             "barrier stands at the end of the turn.",
         ),
         "always the first tile": (
-            _always_the_first_tile,
+            changed(matmul, "4 * tile + ", ""),
             "Every turn brings the first tile again. The columns of `a` and the rows of `b` begin "
             "at `4 * tile`.",
         ),
         "tiles that overlap": (
-            _tiles_overlap,
+            changed(matmul, "4 * tile", "tile"),
             "`tile` counts tiles, and each is four wide: its columns of `a` and its rows of `b` "
             "begin at `4 * tile`.",
         ),
         "the right tile is turned": (
-            _right_tile_turned,
-            "`k` is the column in `left` and the row in `right`: `left[ty, k] * right[k, tx]`.",
+            changed(matmul, "right[k, tx]", "right[tx, k]"),
+            _PRODUCT,
         ),
         "the row of the matrix": (
-            _row_of_the_matrix,
+            changed(matmul, "left[ty, k]", "left[row, k]"),
             "`row` counts the rows of the whole matrix, and a tile has four. Within a tile the row "
             "of this thread is `ty`: `left[ty, k]`.",
         ),
         "a row by a row": (
-            _row_by_row,
+            changed(matmul, "right[k, tx]", "right[ty, k]"),
             "You multiply a row of `left` by a row of `right`. `k` is the column in `left` and the "
             "row in `right`: `left[ty, k] * right[k, tx]`.",
         ),
         "element by element": (
-            _element_by_element,
+            changed(
+                matmul,
+                "for k in range(4):\n            value += left[ty, k] * right[k, tx]",
+                "value += left[ty, tx] * right[ty, tx]",
+            ),
             "You multiply the tiles element by element. A matrix product adds over `k`: "
             "`left[ty, k] * right[k, tx]`.",
         ),
         "dimensions swapped": (
-            _dimensions_swapped,
+            changed(matmul, "column, row =", "row, column ="),
             "`cuda.grid(2)` gives x first, and here x goes along the columns: "
             "`column, row = cuda.grid(2)`.",
         ),
         "the tile of a is brought turned": (
-            _left_tile_brought_turned,
+            changed(matmul, "a[row, 4 * tile + tx]", "a[4 * tile + tx, row]"),
             "The first index of `a` is the row: this thread brings `a[row, 4 * tile + tx]`.",
         ),
         "the tile of b is brought turned": (
-            _right_tile_brought_turned,
+            changed(matmul, "b[4 * tile + ty, column]", "b[column, 4 * tile + ty]"),
             "The first index of `b` is the row, and the tile has the rows from `4 * tile` on: this "
             "thread brings `b[4 * tile + ty, column]`.",
         ),
         "the left tile is turned": (
-            _left_tile_turned,
-            "`k` is the column in `left` and the row in `right`: `left[ty, k] * right[k, tx]`.",
+            changed(matmul, "left[ty, k]", "left[k, ty]"),
+            _PRODUCT,
         ),
         "every block alike": (
-            _every_block_alike,
+            changed(matmul, "a[row,", "a[ty,", "column]\n        cuda", "tx]\n        cuda"),
             "Every block brings the first rows of `a` and the first columns of `b`: `ty` and `tx` "
             "count within a block. The row of this thread is `row` in `a`, its column `column` in "
             "`b`.",
         ),
         "one tile too late": (
-            _one_tile_too_late,
+            changed(matmul, "range(n // 4)", "range(1, n // 4)"),
             "Tiles are counted from 0, and yours begin with the second one: `range(n // 4)`.",
         ),
         "added to out": (
-            _added_to_out,
+            changed(matmul, "] = value", "] += value"),
             "`out[row, column] += value` adds to what `out` held, and `out` need not hold zeros. "
             "`=` writes.",
+        ),
+        "both tiles are turned": (
+            changed(matmul, "left[ty, k] * right[k, tx]", "left[k, ty] * right[tx, k]"),
+            _PRODUCT,
+        ),
+        "the tiles exchanged": (
+            changed(matmul, "left[ty, k] * right[k, tx]", "left[k, tx] * right[ty, k]"),
+            _PRODUCT,
+        ),
+        "columns of both": (
+            changed(matmul, "left[ty, k] * right[k, tx]", "left[k, tx] * right[k, ty]"),
+            _PRODUCT,
+        ),
+        "a column by a column": (
+            changed(matmul, "left[ty, k]", "left[k, tx]"),
+            _PRODUCT,
+        ),
+        "the own elements in each turn": (
+            changed(matmul, "left[ty, k] * right[k, tx]", "left[ty, tx] * right[ty, tx]"),
+            _PRODUCT,
+        ),
+        "x and y exchanged in the product": (
+            changed(matmul, "left[ty, k] * right[k, tx]", "left[tx, k] * right[k, ty]"),
+            _X_IN_PRODUCT,
+        ),
+        "x and y exchanged in the tiles": (
+            changed(
+                matmul, "tile + tx", "tile + ty", "4 * tile + ty, column", "4 * tile + tx, column"
+            ),
+            _BROUGHT,
+        ),
+        "both are brought turned": (
+            changed(
+                matmul,
+                "a[row, 4 * tile + tx]",
+                "a[4 * tile + tx, row]",
+                "b[4 * tile + ty, column]",
+                "b[column, 4 * tile + ty]",
+            ),
+            _BROUGHT,
+        ),
+        "the matrices exchanged": (
+            changed(
+                matmul,
+                "a[row, 4 * tile + tx]",
+                "b[row, 4 * tile + tx]",
+                "= b[4 * tile + ty, column]",
+                "= a[4 * tile + ty, column]",
+            ),
+            _EXCHANGED,
         ),
         "without tiles": (
             _without_tiles,
@@ -448,10 +271,10 @@ class TiledMatmul(KernelExercise):
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each number is read from global memory once for 4 threads."""
-        n = args[-1]
+        blocks, threads, *_, n = args
         least = n**3 // 2  # 2 numbers in each of n // 4 turns, for each element
         if counts.loads <= least + n * n:  # an element of `out` that is read shows by its value
-            return None
+            return works_alone(log, WRITES, n * n, blocks, threads)
         if not any(at < 0 and kind == READS for _, kind, at in accesses(log)):
             return (
                 f"reads {counts.loads} numbers from global memory and none from a shared array",

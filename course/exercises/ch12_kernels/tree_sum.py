@@ -8,13 +8,17 @@ from typing import Any
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
     ALONE,
+    FIRST_LEFT_OUT,
+    LAST_LEFT_OUT,
     NOT_MULTIPLIED,
     ONE_BLOCK_TOO_LATE,
     READS,
     KernelExercise,
     accesses,
+    changed,
     floats,
     unfilled,
+    works_alone,
 )
 from course.notebook.exercise import Case, Draw, case, exercise
 from course.notebook.rules import SUM_WITHOUT_BARRIER, Rule
@@ -26,6 +30,13 @@ _ONE_PHASE = (
     "after each has written its own number, and at the end of each round: in the loop, after the "
     "`if`. In a round only the first `half` threads add, and what they read is `part[t + half]`."
 )
+
+_EVERY_BLOCK_ALIKE = (
+    "Every block adds the first elements. The thread's own element is `x[i]` with "
+    "`i = cuda.grid(1)`; `t` is its place in `part`."
+)
+
+_IN_THE_IF = "            cuda.syncthreads()\n        half"
 
 MOST_READS = 50
 """Of shared memory in a block: all eight threads may read two numbers in each round."""
@@ -62,146 +73,6 @@ def _tree_program(x, out, n):
         if ...:  # which threads add in this round
             part[t] += ...  # the number that lies half further
         ...  # before the next round reads what was added
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _no_barrier_in_the_loop(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    part[t] = 0.0
-    if i < n:
-        part[t] = x[i]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _barrier_within_the_if(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    part[t] = 0.0
-    if i < n:
-        part[t] = x[i]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-            cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _nothing_beyond_the_end(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    if i < n:
-        part[t] = x[i]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _all_threads_add(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    part[t] = 0.0
-    if i < n:
-        part[t] = x[i]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < 8 - half:
-            part[t] += part[t + half]
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _the_same_elements_again(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    part[t] = 0.0
-    if t < n:
-        part[t] = x[t]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _no_barrier_before_the_loop(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    part[t] = 0.0
-    if i < n:
-        part[t] = x[i]
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _block_not_multiplied(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = cuda.blockIdx.x + t
-    part[t] = 0.0
-    if i < n:
-        part[t] = x[i]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out[cuda.blockIdx.x] = part[0]
-
-
-def _one_block_too_late(x, out, n):
-    part = cuda.shared(8, tk.float32)
-    t = cuda.threadIdx.x
-    i = 8 * (cuda.blockIdx.x + 1) + t
-    part[t] = 0.0
-    if i < n:
-        part[t] = x[i]
-    cuda.syncthreads()
-    half = 4
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        cuda.syncthreads()
         half = half // 2
     if t == 0:
         out[cuda.blockIdx.x] = part[0]
@@ -253,36 +124,69 @@ class TreeSum(KernelExercise):
     )
     usual_mistakes = {
         "no barrier in the loop": (
-            _no_barrier_in_the_loop,
+            changed(block_sums, "        cuda.syncthreads()\n        half", "        half"),
             _ONE_PHASE,
             r"(?s)syncthreads.*while(?!.*syncthreads)",
         ),
         "a barrier inside the if": (
-            _barrier_within_the_if,
+            changed(block_sums, "        cuda.syncthreads()\n        half", _IN_THE_IF),
             "Only some threads come into the `if`, and a barrier is for all of the block. Move it "
             "below the `if`, still in the loop.",
         ),
         "nothing beyond the end": (
-            _nothing_beyond_the_end,
+            changed(block_sums, "    part[t] = 0.0\n", ""),
             "Threads beyond the end write nothing, and their places are read all the same. Write "
             "`part[t] = 0.0` in every thread first.",
         ),
         "reads before the barrier": (
-            _no_barrier_before_the_loop,
+            changed(block_sums, "    cuda.syncthreads()\n    half", "    half"),
             _ONE_PHASE,
             r"(?s)\A(?!.*syncthreads.*while).*while(?!.*:\s*cuda\.syncthreads).*syncthreads",
         ),
         "too many threads add": (
-            _all_threads_add,
+            changed(block_sums, "t < half", "t < 8 - half"),
             _ONE_PHASE,
         ),
         "every block alike": (
-            _the_same_elements_again,
-            "Every block adds the first elements. The thread's own element is `x[i]` with "
-            "`i = cuda.grid(1)`; `t` is its place in `part`.",
+            changed(block_sums, "cuda.grid(1)", "cuda.threadIdx.x"),
+            _EVERY_BLOCK_ALIKE,
         ),
-        "the block is not multiplied": (_block_not_multiplied, NOT_MULTIPLIED),
-        "one block too late": (_one_block_too_late, ONE_BLOCK_TOO_LATE),
+        "every block alike, with a guard": (
+            changed(block_sums, "x[i]", "x[t]"),
+            _EVERY_BLOCK_ALIKE,
+        ),
+        "block 0 alone adds": (
+            changed(block_sums, "t < half", "i < half"),
+            "`i` counts in the whole launch, so the rounds add in block 0 only. Within a block the "
+            "thread is `t`: `if t < half:`.",
+        ),
+        "block 0 alone writes": (
+            changed(block_sums, "t == 0", "i == 0"),
+            "`i` counts in the whole launch, so block 0 alone writes its sum. Within a block the "
+            "first thread is `t == 0`.",
+        ),
+        "one round short": (
+            changed(block_sums, "half > 0", "half > 1"),
+            "The last round is missing, in which thread 0 adds `part[1]`: `half` = 1 is more than "
+            "0 still, `while half > 0:`.",
+        ),
+        "the last one is left out": (changed(block_sums, "i < n", "i < n - 1"), LAST_LEFT_OUT),
+        "the first one is left out": (
+            changed(block_sums, "i < n", "0 < i and i < n"),
+            FIRST_LEFT_OUT,
+        ),
+        "ones beyond the end": (
+            changed(block_sums, "part[t] = 0.0", "part[t] = 1.0"),
+            "Beyond the end stands a number that changes no sum: `part[t] = 0.0`.",
+        ),
+        "the block is not multiplied": (
+            changed(block_sums, "cuda.grid(1)", "cuda.blockIdx.x + t"),
+            NOT_MULTIPLIED,
+        ),
+        "one block too late": (
+            changed(block_sums, "cuda.grid(1)", "cuda.grid(1) + 8"),
+            ONE_BLOCK_TOO_LATE,
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -302,7 +206,7 @@ class TreeSum(KernelExercise):
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Four threads add in three rounds, with a barrier between one and the next."""
-        blocks, *_ = args
+        blocks, threads, *_, n = args
         if counts.barriers < 3 * blocks:
             return (
                 f"has {counts.barriers // blocks} barriers in a block: its threads do not add in "
@@ -314,7 +218,7 @@ class TreeSum(KernelExercise):
         if len(set(reads)) < 4:
             return ALONE
         if len(reads) <= MOST_READS:
-            return None
+            return works_alone(log, READS, n, blocks, threads)
         return (
             f"reads {len(reads)} numbers of shared memory in a block, where 15 are enough",
             "let each thread add one number in a round: `part[t] += part[t + half]`",

@@ -48,6 +48,11 @@ def named(source, *pairs):
         (tk.zeros(2, 3), ROWS, ""),
         (tk.tensor([-1, 2]), tk.tensor([-1.5, 2.5]), "cut to whole numbers"),
         (tk.tensor([1.0, float("nan")]), tk.tensor([1.0, 2.0]), "not a number"),
+        (
+            tk.tensor([1.0, 2.0, 0.0, 0.0]),
+            tk.tensor([1.0, 2.0, 3.0, 4.0]),
+            "only the first elements",
+        ),
         (tk.tensor([1.0, float("inf")]), tk.tensor([1.0, 2.0]), "too large for its dtype"),
         (1.0001 * ROWS + 1e-4, ROWS, "nearly right"),
         (ROWS, (ROWS, 5), "only one of several"),
