@@ -34,7 +34,7 @@ CAP_DAC_READ_SEARCH = 1 << 2
 class Limits:
     """How much one submission may use."""
 
-    memory: int = 2 << 30
+    memory: int = 448 << 20
     """Bytes of address space."""
     written: int = 64 << 20
     """Bytes in files, together and each."""
