@@ -203,6 +203,7 @@ MARKDOWN += [
     "[a](",
     "![a](attachment:",
     "<pre>",
+    "<div>",
 ]
 
 
@@ -234,6 +235,17 @@ def test_a_text_costs_no_more_than_seconds_on_each_page(text: str) -> None:
 )
 def test_html_that_would_fill_the_memory_is_shown_as_text(text: str, is_kept: bool) -> None:
     assert clean_html(text).startswith("<pre>") != is_kept
+
+
+@pytest.mark.parametrize("end", ["", "</p>", "</div>", "<p>"])
+def test_deeply_nested_html_costs_no_more_than_seconds(end: str) -> None:
+    # the sanitiser takes quadratic time in the depth, which the number of tags limits
+    begun = time.process_time()
+    shown = clean_html("<div>" * 300_000 + end)
+    assert shown.startswith("<pre>")
+    shown = clean_html("<div>" * 18_000 + end * 1900)
+    assert shown.startswith("<div>")
+    assert time.process_time() - begun < 8
 
 
 def test_what_is_cut_of_a_text_is_told() -> None:
