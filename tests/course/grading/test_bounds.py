@@ -28,7 +28,7 @@ from course.grading.feedback import Formulas
 from course.grading.intake import Submission
 from course.grading.pool import Job, Worker
 from course.grading.result import Result
-from course.notebook import exercise
+from course.notebook import check, exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles, wire
 
@@ -320,6 +320,15 @@ def test_of_a_long_answer_the_beginning_is_compared() -> None:
     begun = time.process_time()
     similar.shingles("a," * 1_000_000)
     assert time.process_time() - begun < 2
+
+
+def test_what_a_mistake_says_of_the_code_is_looked_up_in_seconds() -> None:
+    # a pattern with `\w+` takes quadratic time in a long word: this one took 50 s, with no limit
+    definition = exercise.load()["cleaned"]
+    source = f"def cleaned(readings):\n    word = '{'_' * 90_000}'\n    return readings"
+    begun = time.process_time()
+    check.judge(definition, lambda readings: readings, source=source)
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.rest
