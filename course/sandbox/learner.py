@@ -66,7 +66,7 @@ class Learner:
                 self._reply(message, *getattr(self, f"_do_{message['do']}")(message, blocks))
 
     def _reply(self, message: Message, reply: Message, blocks: list[Any]) -> None:
-        bytearray(SPARE)  # a MemoryError ends this process now, not in the next cell
+        np.empty(SPARE, np.uint8)  # a MemoryError ends this process now, not in the next cell
         self.wire.send({**reply, "n": message["n"]}, blocks)
 
     def _keep(self, value: Any) -> int:
