@@ -179,7 +179,7 @@ class CellRunner:
         session = self._fresh()
         for cell in cells:
             if cell["id"] in self._dead:
-                self._note(cell, "Ended", "it ended its process, or did not stop in time")
+                self._note(cell, "Ended", "it ended its process, filled memory or did not stop")
                 continue
             try:
                 for _ in self._ask_to_run(session, [cell]):

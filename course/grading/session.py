@@ -32,7 +32,7 @@ from course.sandbox.wire import Closed, Message, Wire, WireError
 from course.shared.errors import CourseError
 
 FIRST_UID = 61_000
-MEMORY = 600 << 20
+MEMORY = 400 << 20
 """Bytes of a worker: of what was imported, and of what reading one submission takes."""
 START_SECONDS, GRACE = 120.0, 1.0
 MOST_FILES = 4096
@@ -367,7 +367,7 @@ class Session:
         return ended_by if had_ended else 0
 
 
-ENDED = "It ended its own process, or crashed (as a recursion without end does)."
+ENDED = "It ended its process, filled its memory, or crashed (as endless recursion does)."
 BY_WHOM = (
     "by somebody, or by the kernel because this machine has no memory left. Give fewer "
     "`--workers`, or end other programs"

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from course.shared.errors import TimeLimit
 
-LONGEST = 100_000
+LONGEST = 10_000
 """Characters of an answer that is read."""
 
 LOOP, LAUNCH = "a loop", "a launch"

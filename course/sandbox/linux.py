@@ -90,7 +90,7 @@ def pivot(root: str) -> None:
     os.chdir("/")
 
 
-PDEATHSIG, DUMPABLE, KEEPCAPS, CAPBSET_DROP, NO_NEW_PRIVS = 1, 4, 8, 24, 38
+PDEATHSIG, DUMPABLE, KEEPCAPS, NO_NEW_PRIVS = 1, 4, 8, 38
 
 
 def prctl(option: int, *arguments: int) -> int:
@@ -115,10 +115,5 @@ def set_capabilities(mask: int) -> None:
 
 def drop_capabilities(keep: int = 0) -> None:
     """Give up all capabilities but `keep`, for good."""
-    prctl(NO_NEW_PRIVS, 1)
-    for number in range(64):
-        try:
-            prctl(CAPBSET_DROP, number)
-        except OSError:
-            break  # there is none of this number, or this process may not drop any
+    prctl(NO_NEW_PRIVS, 1)  # no program that it starts has any again
     set_capabilities(keep)

@@ -34,7 +34,7 @@ CAP_DAC_READ_SEARCH = 1 << 2
 class Limits:
     """How much one submission may use."""
 
-    memory: int = 2 << 30
+    memory: int = 448 << 20
     """Bytes of address space."""
     written: int = 64 << 20
     """Bytes in files, together and each."""
@@ -71,8 +71,6 @@ def prepare(sandbox: Sandbox) -> None:
     elif sandbox.profile == LANDLOCK:
         _become_user(sandbox)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)  # the worker lowered its own soft limit
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _become_user(sandbox: Sandbox) -> None:
@@ -125,7 +123,6 @@ def limits_of_process(limits: Limits, profile: str) -> dict[str, tuple[int, int]
         "the number of open files (ulimit -n)": (resource.RLIMIT_NOFILE, limits.files),
         "the number of processes (ulimit -u)": (resource.RLIMIT_NPROC, limits.threads),
         "locked memory in bytes (ulimit -l)": (resource.RLIMIT_MEMLOCK, 0),
-        "message queues in bytes (ulimit -q)": (resource.RLIMIT_MSGQUEUE, 0),
     }
     if profile == UNSAFE:
         del wanted["the number of processes (ulimit -u)"]

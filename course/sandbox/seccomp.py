@@ -115,6 +115,11 @@ def _arguments(own_pid: int) -> dict[str, tuple[dict[int, tuple[int, ...]], int]
 
 def steps(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
     """The filter: one step a tuple of code, jump if true, jump if false, value."""
+    yield from _by_number(machine)
+    yield from _by_argument(machine, own_pid)
+
+
+def _by_number(machine: int) -> Iterator[tuple[int, int, int, int]]:
     yield _LOAD, 0, 0, _ARCHITECTURE_AT
     yield _EQUAL, 1, 0, _ARCHITECTURE[machine]
     yield _RETURN, 0, 0, _KILL
@@ -130,6 +135,9 @@ def steps(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
     for number in numbers(_PRETENDED, machine).values():
         yield _EQUAL, 0, 1, number
         yield _RETURN, 0, 0, _FAIL | 0
+
+
+def _by_argument(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
     arguments = _arguments(own_pid)
     for name, number in numbers(_BY_ARGUMENT, machine).items():
         wanted, others = arguments[name]
@@ -147,6 +155,11 @@ def steps(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
     yield _RETURN, 0, 0, _REFUSE
 
 
+_OWN = int(linux.MACHINE == "aarch64")
+_FIRST = b"".join(_STEP.pack(*step) for step in _by_number(_OWN))
+"""The part that is the same in each process: made once, before they are forked."""
+
+
 def restrict() -> None:
     """Put the filter on this process; it cannot be taken off.
 
@@ -154,9 +167,10 @@ def restrict() -> None:
     """
     if not linux.KNOWN:
         raise OSError(errno.ENOSYS, f"seccomp: the calls of {linux.MACHINE} are not known")
-    found = list(steps(int(linux.MACHINE == "aarch64"), os.getpid()))
+    own = (_STEP.pack(*step) for step in _by_argument(_OWN, os.getpid()))
+    packed = b"".join([_FIRST, *own])
     linux.prctl(linux.NO_NEW_PRIVS, 1)
     set_filter, on_all_threads = 1, 1
-    buffer = ctypes.create_string_buffer(b"".join(_STEP.pack(*step) for step in found))
-    program = struct.pack("HP", len(found), ctypes.addressof(buffer))
+    buffer = ctypes.create_string_buffer(packed)
+    program = struct.pack("HP", len(packed) // _STEP.size, ctypes.addressof(buffer))
     linux.call("seccomp", set_filter, on_all_threads, program)

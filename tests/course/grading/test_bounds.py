@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -26,12 +28,12 @@ from course.grading.feedback import Formulas
 from course.grading.intake import Submission
 from course.grading.pool import Job, Worker
 from course.grading.result import Result
-from course.notebook import exercise
+from course.notebook import check, exercise
 from course.notebook.matching import Source
 from course.sandbox import profiles, wire
 
 SECONDS, MEMORY, PAGE = 60, 600, 5_000_000
-"""What one submission may take: seconds, megabytes of its worker, bytes of its page."""
+"""What one submission may take: seconds, megabytes of memory, bytes of its page."""
 
 RUN = (
     "import course.sandbox.learner as it\n"
@@ -131,16 +133,45 @@ def test_many_long_cells_are_not_parsed(grader: Worker, source: Source, count: i
     assert "The rest is not shown: the notebook's code is too long" in result.page
 
 
-def test_a_worker_has_no_more_memory_than_is_promised(grader: Worker, source: Source) -> None:
-    klass = Class(None, source)  # type: ignore[arg-type]
-    notebook = put_first(
-        klass.honest(), "large = bytearray(800 << 20); large[::4096] = large[::4096]"
-    )
-    assert grade(grader, notebook).score == 20, "the learner's own process has 2 GB"
+TAKES = {
+    "arrays": "import numpy as np\nx = []\nwhile True: x.append(np.ones(1_000_000))",
+    "small objects": "x = []\nwhile True: x.append(bytes(1000))",
+    "shared memory": "import mmap\nx = []\nwhile True:\n    x.append(mmap.mmap(-1, 1 << 23))\n"
+    "    x[-1].write(bytes(1 << 23))",
+}
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_a_submission_has_no_more_memory_than_is_promised(
+    grader: Worker, source: Source, name: str
+) -> None:
+    honest = Class(None, source).honest()  # type: ignore[arg-type]
+    grade(grader, honest)  # starts the worker
     assert grader._process is not None
-    limits = Path(f"/proc/{grader._process.pid}/limits").read_text(encoding="ascii")
-    line = next(each for each in limits.splitlines() if each.startswith("Max data size"))
-    assert line.split()[3] == str(MEMORY << 20)
+    pid, peak, is_over = grader._process.pid, 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not is_over.wait(0.02):
+            peak = max(peak, resident(pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    score = grade(grader, put_first(honest, TAKES[name])).score
+    is_over.set()
+    watcher.join()
+    assert score == 20, "the cell that takes it is left out"
+    assert 200 < peak < MEMORY
+
+
+def resident(pid: int) -> float:
+    """Megabytes of a process and of all that it started, each page counted once."""
+    with contextlib.suppress(OSError):  # it has ended
+        rows = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        own = next(int(row.split()[1]) for row in rows if row.startswith("Pss:")) / 1024
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        return own + sum(resident(int(child)) for child in children)
+    return 0.0
 
 
 def test_more_memory_than_a_submission_has_is_told(
@@ -172,6 +203,7 @@ MARKDOWN += [
     "[a](",
     "![a](attachment:",
     "<pre>",
+    "<div>",
 ]
 
 
@@ -203,6 +235,17 @@ def test_a_text_costs_no_more_than_seconds_on_each_page(text: str) -> None:
 )
 def test_html_that_would_fill_the_memory_is_shown_as_text(text: str, is_kept: bool) -> None:
     assert clean_html(text).startswith("<pre>") != is_kept
+
+
+@pytest.mark.parametrize("end", ["", "</p>", "</div>", "<p>"])
+def test_deeply_nested_html_costs_no_more_than_seconds(end: str) -> None:
+    # the sanitiser takes quadratic time in the depth, which the number of tags limits
+    begun = time.process_time()
+    shown = clean_html("<div>" * 300_000 + end)
+    assert shown.startswith("<pre>")
+    shown = clean_html("<div>" * 18_000 + end * 1900)
+    assert shown.startswith("<div>")
+    assert time.process_time() - begun < 8
 
 
 def test_what_is_cut_of_a_text_is_told() -> None:
@@ -277,6 +320,15 @@ def test_of_a_long_answer_the_beginning_is_compared() -> None:
     begun = time.process_time()
     similar.shingles("a," * 1_000_000)
     assert time.process_time() - begun < 2
+
+
+def test_what_a_mistake_says_of_the_code_is_looked_up_in_seconds() -> None:
+    # a pattern with `\w+` takes quadratic time in a long word: this one took 50 s, with no limit
+    definition = exercise.load()["cleaned"]
+    source = f"def cleaned(readings):\n    word = '{'_' * 90_000}'\n    return readings"
+    begun = time.process_time()
+    check.judge(definition, lambda readings: readings, source=source)
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.rest

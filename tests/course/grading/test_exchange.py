@@ -15,6 +15,7 @@ from classroom import CHAPTER, School
 from course.authoring.release import nbgrader_config
 from course.grading import batch
 from course.grading.nbgrader_way import Collect
+from course.sandbox import linux
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
 # two users that every Linux has, as learners
@@ -119,6 +120,31 @@ def test_what_somebody_else_makes_of_another_kind_is_refused_and_the_own_stays(
     (said,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert said.startswith(f"{forged.name!r}")
     assert EVE in said
+
+
+def test_a_folder_that_the_collector_cannot_read_is_named_and_what_came_before_stays(
+    exchange: Exchange, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = ADA if os.getuid() == 0 else None
+    exchange.hand_in(ADA, b"first", owner)
+    newer = exchange.hand_in(ADA, b"second", owner, "2026-03-02 10:00:00.000000 UTC")
+    exchange.hand_in(EVE, b"eve's", EVE if owner else None)
+    newer.chmod(0)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            linux.drop_capabilities()  # with them root reads every folder
+            exchange.collect()
+            assert newer.name in caplog.text
+            assert "Permission denied" in caplog.text
+            assert exchange.collected() == {ADA: b"first", EVE: b"eve's"}
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    newer.chmod(0o700)  # so that pytest can remove it
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 @needs_root

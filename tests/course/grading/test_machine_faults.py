@@ -105,7 +105,7 @@ def test_a_folder_is_kept_as_long_as_its_worker_runs(
     ("name", "most"),
     [
         ("RLIMIT_NOFILE", 100),
-        ("RLIMIT_AS", 1_900_000_000),
+        ("RLIMIT_AS", 440_000_000),
         ("RLIMIT_FSIZE", 50_000_000),
         ("RLIMIT_NPROC", 100),
     ],
@@ -131,9 +131,9 @@ def _given(name: str) -> int:
 def test_less_memory_than_a_worker_needs_is_said_by_both(school: School, half: bytes) -> None:
     # with less of it a notebook would be refused that another machine grades
     school.submit("bob", half)
-    limit = ("RLIMIT_DATA", 500_000 << 10)
+    limit = ("RLIMIT_DATA", 300_000 << 10)
     graded, examined = _course(school, limit, "grade", CHAPTER), _course(school, limit, *DOCTOR)
-    sentence = "A process may have 500000 KB of data here (ulimit -d); grading needs 614400."
+    sentence = "A process may have 300000 KB of data here (ulimit -d); grading needs 409600."
     assert sentence in graded.stderr
     assert "Traceback" not in graded.stderr
     assert sentence in examined.stdout
