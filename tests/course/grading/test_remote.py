@@ -230,6 +230,7 @@ def test_an_endless_answer_is_stopped_and_the_session_goes_on(session: Session) 
 ENDLESS = [
     ("def answer():\n  while True: yield 1", "no answer"),
     ("def answer():\n  while True: yield np.zeros(5_000_000)", "more data than a check looks at"),
+    ("answer = lambda: sum(iter(int, 1))", "It did not stop in time and was ended."),
     ("answer = lambda: np.broadcast_to(np.zeros(1), (1 << 40,))", "Ended"),
     ("answer = lambda: [[0] * 9999] * 9999", "no answer"),
     ("def answer():\n  x = [0] * 9\n  for _ in range(9): x = [x] * 9\n  return x", "no answer"),
@@ -239,7 +240,7 @@ ENDLESS = [
 @pytest.mark.parametrize(("source", "words"), ENDLESS)
 def test_data_without_end_are_not_waited_for(session: Session, source: str, words: str) -> None:
     run(session, source)
-    seconds = 1.0 if words == "no answer" else 10.0
+    seconds = 10.0 if words in ("Ended", "more data than a check looks at") else 1.0
     report = graded(session, made(lambda f: list(f())), seconds=seconds)
     assert report.status == "failed"
     assert words in report.rows[0].got
