@@ -232,6 +232,9 @@ def _written_into_a_copy(answer: AnswerTree) -> Iterator[Slip]:
             )
 
 
+_KEEPS_A_TUPLE = (ast.Assign, ast.Return, ast.BinOp, ast.ListComp, ast.GeneratorExp)
+
+
 def _tuple_not_unpacked(answer: AnswerTree) -> Iterator[Slip]:
     value = answer.outcome.value
     is_returned = isinstance(value, list | tuple) and len(value) == 1
@@ -241,7 +244,7 @@ def _tuple_not_unpacked(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Call):
         parent = answer.parents[node]
         is_grad = isinstance(node.func, ast.Attribute) and node.func.attr == "grad"
-        if not is_grad or not isinstance(parent, ast.Assign | ast.Return | ast.BinOp):
+        if not is_grad or not isinstance(parent, _KEEPS_A_TUPLE):
             continue
         if isinstance(parent, ast.Assign):
             target = parent.targets[0]

@@ -94,7 +94,7 @@ class LostGradient(Exercise):
         ),
         "by a formula": (
             lambda values: 3 * tk.tensor(values, dtype=tk.float64) ** 2,
-            "The numbers are right, by a formula of your own. Let autograd compute the gradient: "
+            "The numbers are right, and autograd did not find them. Let it compute the gradient: "
             "`backward()` on the sum, then `.grad` of the leaf.",
         ),
         "the cubes": (

@@ -102,7 +102,7 @@ class SineSlope(Exercise):
         ),
         "both by hand": (
             lambda value: (2 * value * math.cos(value**2),) * 2,
-            "Both numbers come from your own formula. Let autograd compute the first one: "
+            "The numbers are right, and autograd found neither. Let it compute the first one: "
             "`backward()` on the sine, then `x.grad`.",
         ),
         "minus cosine": (

@@ -142,8 +142,13 @@ class HessianVector(Exercise):
         ),
         "by a formula": (
             lambda x, v: 6 * x * v + 2 * v.sum(),
-            "The vector is right, by a formula of your own for this one `f`. Let autograd "
-            "differentiate twice: first `f(x)`, then the product with `v`.",
+            "The vector is right, and autograd did not find it. Let it differentiate twice: first "
+            "`f(x)`, then the product with `v`.",
+        ),
+        "only the diagonal": (
+            lambda x, v: (6 * x + 2) * v,
+            "This is the diagonal of the Hessian times `v`. The square of the sum couples all "
+            "elements: every entry beside the diagonal is 2, and counts too.",
         ),
         "the gradient is still there": (
             _gradient_still_there,
@@ -188,8 +193,8 @@ class HessianVector(Exercise):
         product, work = measured(answer, x, v)
         if not isinstance(product, tk.Tensor):
             return product
-        demands = {
-            "one more walk back": work["walks"] == 2,
+        demands = {  # of one element the Hessian is a vector too
+            "one more walk back": len(x) < 2 or work["walks"] == 2,
             "by autograd": is_by_autograd(product, work["doubled"], walks=2),
             # of so few elements other tensors are as large as the Hessian
             "without the Hessian": len(x) < 4 or work["largest"] < len(x) ** 2,

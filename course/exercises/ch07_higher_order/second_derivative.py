@@ -96,9 +96,9 @@ class SecondDerivative(Exercise):
         ),
         "by a formula": (
             lambda coefficients, x: _value(_derived(_derived(coefficients)), x),
-            "The number is right, and a formula of yours stands in it. Compute the polynomial "
-            "with a tensor that requires grad, and ask autograd twice: for the slope, then for "
-            "the slope of the slope.",
+            "The number is right, and autograd did not find it. Compute the polynomial with a "
+            "tensor that requires grad, and ask autograd twice: for the slope, then for the slope "
+            "of the slope.",
         ),
         "without the graph": (
             _without_the_graph,

@@ -10,6 +10,7 @@ import pytest
 from classroom import run
 
 import tensorkit as tk
+from course.engine.measuring import measured
 from course.grading.judge import check_exercise
 from course.grading.session import Session
 from course.notebook.exercise import Case, Draw, Exercise, case
@@ -92,6 +93,12 @@ def test_what_an_answer_is_and_returns(session: Session, source: str, observe: A
     run(session, source)
     report = graded(session, made(lambda f: bool(observe(f))))
     assert report.status == "passed", str(report)
+
+
+def test_how_an_answer_computes_is_measured_there(session: Session) -> None:
+    run(session, "def answer(x):\n  y = x.clone().requires_grad_()\n  y.sum().backward()")
+    walks = made(lambda f: measured(f, tk.ones(3))[1]["walks"] == 1)
+    assert graded(session, walks).status == "passed"
 
 
 def test_an_argument_that_holds_itself_ends_the_check(session: Session) -> None:
