@@ -44,6 +44,7 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
 
     walks: how often it has gone back through a graph. largest: the elements of the largest tensor
     that an operation made. factors: of each operation on several tensors, the elements of these.
+    written: of each tensor among the arguments, how many writes its version counts.
     doubled: what the answer returns where every walk back begins with twice the gradient; `...`
     where it raises then, as one does that compares its gradient with other numbers.
     """
@@ -51,12 +52,22 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
         found: tuple[Any, dict[str, Any]] = answer.there("measured", *args)  # type: ignore[attr-defined]
         return found
     work, again, doubled = Work(), _copied(args), ...
+    tensors = _tensors(args)
+    before = [each._version for each in tensors]
     with work.walks_noted(), work:
         result = answer(*args)
+    written = [each._version - old for each, old in zip(tensors, before, strict=True)]
     with contextlib.suppress(Exception), Work().walks_noted(factor=2):
         doubled = answer(*again)
     noted = {"walks": work.walks, "largest": work.largest, "factors": work.factors}
+    noted["written"] = written
     return result, {**noted, "doubled": doubled}
+
+
+def _tensors(value: Any) -> list[Any]:
+    entries = value if isinstance(value, list | tuple) else ()
+    found = [tensor for entry in entries for tensor in _tensors(entry)]
+    return [value] if isinstance(value, tk.Tensor) else found
 
 
 def _copied(value: Any) -> Any:
