@@ -563,6 +563,15 @@ _GIVE_NONE = ("backward", "append", "extend", "insert", "reverse", "sort", "step
 
 
 def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
+    is_used = answer.said("'NoneType' object is not")
+    for node in answer.nodes(ast.Call) if is_used else ():
+        is_argument = isinstance(answer.parents[node], ast.Call) and answer.raised_in(node)
+        if is_argument and getattr(node.func, "attr", "") in _GIVE_NONE:
+            yield Slip(
+                "None is returned",
+                f"`{ast.unparse(node)}` changes something and gives None. Call it in a line of its "
+                "own, before this one.",
+            )
     is_none = answer.outcome.ended == "returned" and answer.outcome.value is None
     for node in answer.nodes(ast.Return) if is_none else ():
         name = getattr(getattr(node.value, "func", None), "attr", "")
