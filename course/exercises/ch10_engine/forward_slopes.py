@@ -46,15 +46,6 @@ def _from_the_end(slopes: Any, order: list[str], leaf: str) -> Any:
     return found
 
 
-def _multiplied(slopes: Any, order: list[str], leaf: str) -> Any:
-    found: dict[str, float] = {}
-    for node in order:
-        found[node] = 1.0 if node == leaf else 0.0
-        for source, slope in slopes[node].items():
-            found[node] *= slope * found[source]
-    return found
-
-
 def _edges_alone(slopes: Any, order: list[str], leaf: str) -> Any:
     found: dict[str, float] = {}
     for node in order:
@@ -123,11 +114,6 @@ class ForwardSlopes(Exercise):
             "You go from the end to the inputs, as backward does. Here the inputs come first: a "
             "node needs what was found for them.",
             r"reversed|-1\]|reverse\(|pop\(",
-        ),
-        "multiplied along all ways": (
-            _multiplied,
-            "You multiply what comes along different inputs, beginning with 0 or 1. Multiply along "
-            "one way, and add up the ways: `+=`.",
         ),
         "the edges alone": (
             _edges_alone,
