@@ -369,8 +369,8 @@ def _of_the_outer_function(answer: AnswerTree, found: re.Match[str]) -> str:
 def _local_names(function: ast.FunctionDef) -> set[str]:
     """The names to which a function gives a value, without those of functions inside of it."""
     inside = [each for each in ast.walk(function) if isinstance(each, ast.FunctionDef)]
-    theirs = {node for each in inside[1:] for node in ast.walk(each)}
-    names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n not in theirs]
+    nested = {node for each in inside[1:] for node in ast.walk(each)}
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n not in nested]
     return {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
