@@ -80,8 +80,9 @@ viz.memory(x=x)
 # **What to notice.** An answer that is right in some cases has their share of the points, rounded
 # down to quarters: of one point, six of eight cases give 0.75, and one of eight gives 0. Cases with
 # the same numbers for everybody give nothing alone. Where the text demands a way, such as a loop,
-# an answer that goes another way has no points. When you submit a chapter, the instructor's
-# computer runs the same cases with other numbers. Those runs give the points that count.
+# an answer that goes another way gets few points or none. When you submit a chapter, the
+# instructor's computer runs the same cases with other numbers. Those runs give the points that
+# count.
 #
 # There are four kinds of exercises: **write** a function, **predict** a result before you run it,
 # **repair** code that has a mistake, **complete** a program with gaps. The core exercises of a

@@ -368,8 +368,10 @@ with transplant(backward_order) as asked:
 print(asked)
 
 # %% [markdown]
-# **What to notice.** tensorkit counts how many gradients each node will receive, and runs a node
-# when the last one has arrived. It needs no recursion, so a graph may be a million nodes deep.
+# **What to notice.** tensorkit needs no counts. It numbers the nodes as they are made, so a node is
+# older than every node that uses it. Of the nodes that a gradient has reached, it always runs the
+# youngest: all gradients of that one have arrived. It needs no recursion either, so a graph may be
+# a million nodes deep.
 
 # %% [markdown]
 # ## Gradients through broadcasting

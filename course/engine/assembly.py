@@ -60,7 +60,7 @@ def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[st
     Whatever the program raises is raised here, and recording is on again afterwards.
     """
     if not isinstance(part, Part):  # the answer is in another process
-        found: dict[str, Any] = part.tried(name, program, looks)
+        found: dict[str, Any] = part.there("tried", name, program, looks)
         return found
     names = {
         "Tensor": _composed(name, part),

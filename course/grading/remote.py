@@ -288,9 +288,9 @@ class Answer(Handle):
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.caller.call(self.number, *args, **options)
 
-    def tried(self, *args: Any) -> Any:
-        """The outcome of a program with the answer as a part of the engine of chapter 10."""
-        return self.caller.call("tried", self, *args)
+    def there(self, name: str, *args: Any) -> Any:
+        """What a function of the course, one of `learner._FUNCTIONS`, gives for the answer."""
+        return self.caller.call(name, self, *args)
 
 
 def run_case(

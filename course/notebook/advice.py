@@ -29,7 +29,8 @@ def row(exercise: Exercise, trial: Trial, seconds: float, source: str) -> Row:
         tip = exercise.advice(*trial.case.args) or ""
         if outcome.value is ...:
             return Row(label, "failed", "", "", "", "Replace this `...` by your prediction.")
-        tip = _another_kind(outcome.value, right.value) or f"{tip} {exercise.how_to_look(label)}"
+        form = _another_kind(outcome.value, right.value) or _another_form(exercise, outcome.value)
+        tip = form or f"{tip} {exercise.how_to_look(label)}"
         return Row(label, "failed", "", _shown(outcome), "", tip)
     tip = _advice(exercise, trial, seconds, source)
     return Row(label, "failed", call, _shown(outcome), _shown(right), tip)
@@ -48,11 +49,22 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
     entries = predicted if type(predicted) is type(right) is list else []
     if float in map(type, entries) and predicted == right:
         return f"There are floats in this prediction; write whole numbers: `{right}`."
+    if {str, list, tuple, tk.Tensor} & set(map(type, entries)):
+        return "A list of numbers is asked for, such as `[2, 3]`; in yours are other things."
     kinds = {float: int, tuple: list, tk.Size: list}
     predicted_kind, asked = (kinds.get(type(value), type(value)) for value in (predicted, right))
     if predicted_kind is asked or asked not in written:
         return None
     return f"This prediction is {compare.kind(predicted)}; write {written[asked]}."
+
+
+def _another_form(exercise: Prediction, predicted: Any) -> str | None:
+    """What a text should look like, where this one is no possible answer to any question."""
+    if not (exercise.form and isinstance(predicted, str)):
+        return None
+    if re.fullmatch(exercise.form, predicted):
+        return None
+    return f"“{compare.cut(predicted, 40)}” is no possible answer. {exercise.ask}"
 
 
 def _shown(outcome: Outcome) -> str:

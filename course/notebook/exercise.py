@@ -309,6 +309,8 @@ class Prediction(Exercise):
     ask: ClassVar[str]
     """The comment above the dictionary: what to write in place of each `...`."""
     questions: ClassVar[Mapping[str, str]]
+    form: ClassVar[str] = ""
+    """A regular expression for what a text that is asked for looks like, right or wrong."""
     varied: ClassVar[tuple[Varied, ...]] = ()
     """Numbers of the questions, their rules and wrong answers that may differ between learners."""
 

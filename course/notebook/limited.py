@@ -21,10 +21,11 @@ def limited(run: Callable[[], None], seconds: float) -> None:
     """Call `run`, and raise TimeLimit in it when `seconds` are over.
 
     The exception is raised again and again until it gets through: code may catch it, on purpose or
-    by a bare `except`. What it cannot stop is a single call into C that never returns, a recursion
-    that catches everything at every level and, where there is no alarm signal, a loop that spends
-    its time within a `try` and catches everything. While tensorkit enters or leaves a `with` block
-    it waits.
+    by a bare `except`. What it cannot stop is a single call into C that never returns, as
+    `sum(iter(int, 1))`, a recursion that catches everything at every level and, where there is no
+    alarm signal, a loop that spends its time within a `try` and catches everything. Ctrl-C does not
+    end such a call either: Python runs handlers of signals between its own instructions only. While
+    tensorkit enters or leaves a `with` block it waits.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         _with_alarm(run, seconds)

@@ -252,6 +252,10 @@ _NO_TENSORS = {
             "of numbers."
         ),
     ),
+    "str": (
+        "A text",
+        "A loop over a dictionary gives its keys; `.items()` gives each with its value.",
+    ),
     "numpy.ndarray": ("An array", "`tk.from_numpy(...)` makes a tensor of an array."),
     "float": (
         "A Python number",
@@ -346,6 +350,28 @@ def _local_elsewhere(answer: AnswerTree, found: re.Match[str]) -> str:
                 f"`self.{name}` is there in every method."
             )
     return ""
+
+
+def _of_the_outer_function(answer: AnswerTree, found: re.Match[str]) -> str:
+    """The name of an outer function's, to which an inner one gives another value."""
+    name = found[1]
+    functions = [f for f in answer.nodes(ast.FunctionDef) if name in _local_names(f)]
+    for inner in functions:
+        if any(inner in ast.walk(outer) for outer in functions if outer is not inner):
+            return (
+                f"`{inner.name}` gives `{name}` a value, so `{name}` is a name of its own there. "
+                f"`nonlocal {name}` at the beginning of `{inner.name}` means that of the function "
+                "around it."
+            )
+    return ""
+
+
+def _local_names(function: ast.FunctionDef) -> set[str]:
+    """The names to which a function gives a value, without those of functions inside of it."""
+    inside = [each for each in ast.walk(function) if isinstance(each, ast.FunctionDef)]
+    nested = {node for each in inside[1:] for node in ast.walk(each)}
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n not in nested]
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
 def _without_a_star(answer: AnswerTree, found: re.Match[str]) -> str:
@@ -581,6 +607,8 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (r"'NoneType'.* has no attribute '(\w+)'", "no gradient yet", _no_gradient_yet),
     (r"'(?:int|float)'.* has no attribute '(\w+)'", "brackets missing", _asked_of_a_part),
     (r"'(list)'.* has no attribute '(\w+)'", "a list for a tensor", _asked_of_another),
+    (r"'(str)'.* has no attribute '(\w+)'", "a text for a tensor", _asked_of_another),
+    (r"^UnboundLocalError.*variable '(\w+)'", "a local name", _of_the_outer_function),
     (
         r"'(numpy\.ndarray|int|float)'.* has no attribute '(\w+)'",
         "a number for a tensor",

@@ -232,6 +232,9 @@ def _written_into_a_copy(answer: AnswerTree) -> Iterator[Slip]:
             )
 
 
+_KEEPS_A_TUPLE = (ast.Assign, ast.Return, ast.BinOp, ast.ListComp, ast.GeneratorExp)
+
+
 def _tuple_not_unpacked(answer: AnswerTree) -> Iterator[Slip]:
     value = answer.outcome.value
     is_returned = isinstance(value, list | tuple) and len(value) == 1
@@ -241,7 +244,7 @@ def _tuple_not_unpacked(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Call):
         parent = answer.parents[node]
         is_grad = isinstance(node.func, ast.Attribute) and node.func.attr == "grad"
-        if not is_grad or not isinstance(parent, ast.Assign | ast.Return | ast.BinOp):
+        if not is_grad or not isinstance(parent, _KEEPS_A_TUPLE):
             continue
         if isinstance(parent, ast.Assign):
             target = parent.targets[0]
@@ -560,6 +563,15 @@ _GIVE_NONE = ("backward", "append", "extend", "insert", "reverse", "sort", "step
 
 
 def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
+    is_used = answer.said("'NoneType' object is not")
+    for node in answer.nodes(ast.Call) if is_used else ():
+        is_argument = isinstance(answer.parents[node], ast.Call) and answer.raised_in(node)
+        if is_argument and getattr(node.func, "attr", "") in _GIVE_NONE:
+            yield Slip(
+                "None is returned",
+                f"`{ast.unparse(node)}` changes something and gives None. Call it in a line of its "
+                "own, before this one.",
+            )
     is_none = answer.outcome.ended == "returned" and answer.outcome.value is None
     for node in answer.nodes(ast.Return) if is_none else ():
         name = getattr(getattr(node.value, "func", None), "attr", "")

@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -52,6 +53,28 @@ def _set_hooks(hooks: list[Any]) -> None:
     threading.settrace(of_threads)
 
 
+def _interrupts() -> Any:
+    return signal.getsignal(signal.SIGINT)
+
+
+def _set_interrupts(handler: Any) -> None:
+    if threading.current_thread() is threading.main_thread():  # no other may
+        signal.signal(signal.SIGINT, handler)
+
+
+def _environment() -> tuple[Any, Any]:
+    """The mapping, which may be replaced, and its entries, encoded: to copy these is quick."""
+    return os.environ, getattr(os.environ, "_data", {}).copy()
+
+
+def _set_environment(saved: tuple[Any, Any]) -> None:
+    os.environ, encoded = saved
+    found = {os.environ.decodekey(k): os.environ.decodevalue(v) for k, v in encoded.items()}
+    for name in os.environ.keys() - found.keys():
+        del os.environ[name]
+    os.environ.update(found)
+
+
 def _set_collecting(is_on: bool) -> None:
     (gc.enable if is_on else gc.disable)()
 
@@ -68,6 +91,8 @@ SETTINGS: dict[str, Setting] = {
     "the hooks of Python": (_hooks, _set_hooks),
     "the working directory": (os.getcwd, os.chdir),
     "`sys.stdin`": (lambda: sys.stdin, lambda stream: setattr(sys, "stdin", stream)),
+    "the environment variables": (_environment, _set_environment),
+    "what an interrupt does": (_interrupts, _set_interrupts),
     "whether garbage is collected": (gc.isenabled, _set_collecting),
     "which levels are logged": (lambda: logging.root.manager.disable, logging.disable),
 }

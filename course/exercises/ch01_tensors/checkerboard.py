@@ -108,6 +108,11 @@ class Checkerboard(Exercise):
         "rows and columns change places.",
     )
     usual_mistakes = {
+        "brackets missing": (
+            lambda rows, columns: tk.arange(rows).unsqueeze(1) + tk.arange(columns) % 2,
+            "`%` comes before `+`, so only the last number is taken modulo 2. Put the sum into "
+            "brackets.",
+        ),
         "begins with 1": (
             _begins_with_one,
             "The pattern is there, with zeros and ones exchanged: the corner at the top left "

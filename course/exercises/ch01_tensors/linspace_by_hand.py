@@ -53,6 +53,10 @@ def _with_numpy(start: float, end: float, n: int) -> tk.Tensor:
     return tk.from_numpy(np.linspace(start, end, n))
 
 
+def _arange_to_the_end(start: float, end: float, n: int) -> tk.Tensor:
+    return tk.arange(start, end, (end - start) / max(n - 1, 1))
+
+
 @exercise(
     "linspace-by-hand",
     answer=evenly_spaced,
@@ -96,6 +100,12 @@ class LinspaceByHand(Exercise):
         "width does not matter there: `max(n - 1, 1)` is one way out.",
     )
     usual_mistakes = {
+        "arange to the end": (
+            _arange_to_the_end,
+            "`tk.arange(start, end, step)` stops before `end`, or behind it where the step was "
+            "rounded. Count the numbers, `tk.arange(n)`, and compute each from its place.",
+            r"arange\(.*,",
+        ),
         "the end is missing": (
             _without_the_end,
             "Your last number falls short of `end`. You divided by the number of points; divide "

@@ -122,6 +122,16 @@ class Pixels(Exercise):
             "last dimension: `image[:, :, 0]`.",
             r"\w\[0\]",
         ),
+        "the mean of the rows": (
+            lambda image: image.float().mean(dim=0) / 255,
+            "Dimension 0 counts the rows of the photo, so yours is a mean over rows. The colours "
+            "stand along the last dimension: `dim=2`.",
+        ),
+        "the mean of the columns": (
+            lambda image: image.float().mean(dim=1) / 255,
+            "Dimension 1 counts the columns of the photo, so yours is a mean over columns. The "
+            "colours stand along the last dimension: `dim=2`.",
+        ),
         "three numbers a pixel": (
             _still_three_numbers,
             "Each pixel still has three numbers. Their mean is asked for: one number a pixel.",

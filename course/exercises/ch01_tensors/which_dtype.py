@@ -23,6 +23,7 @@ class WhichDtype(Prediction):
 
     name = "dtypes"
     ask = 'Replace each ... by the dtype that you expect, as a string such as "int32".'
+    form = r"(u?int|b?float|complex)\d+|bool"
     questions = {
         "tk.tensor([1, 2, 3])": "A list of Python ints gives the default dtype for whole numbers.",
         "tk.tensor([1, 2.5])": "One float among the numbers makes all of them the default float.",

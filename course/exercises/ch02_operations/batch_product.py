@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
+from course.engine.measuring import measured
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import LOOP, Rule
+from course.notebook.plain import Seen
 
 
 def batch_product(a: tk.Tensor, b: tk.Tensor) -> tk.Tensor:
@@ -43,7 +44,7 @@ def _hadamard(a: tk.Tensor, b: tk.Tensor) -> tk.Tensor:
     difficulty=3,
     minutes=6,
     further=True,
-    without=("bmm",),
+    without=("bmm", "Tensor.numpy", "Tensor.__array__"),
 )
 class BatchProduct(Exercise):
     """Many products at once
@@ -65,17 +66,11 @@ class BatchProduct(Exercise):
     #         [[16.]]])
     ```
 
-    `a @ b` does it in one go; here write the loop yourself. `tk.stack(matrices)` makes one tensor
-    of a list of matrices. `tk.bmm` switches itself off while your function runs.
+    `a @ b` does it in one go; here multiply one pair at a time. `tk.stack(matrices)` makes one
+    tensor of a list of matrices. `tk.bmm` and `.numpy()` switch themselves off while your function
+    runs.
     """
 
-    rules = (
-        Rule(
-            "here write the loop",
-            "Go through the matrices in a loop, and multiply one pair at a time.",
-            needs=(LOOP,),
-        ),
-    )
     hints = (
         "Collect `a[i] @ b[i]` for every `i` in a list. What turns a list of matrices into one "
         "tensor with a new dimension?",
@@ -102,6 +97,11 @@ class BatchProduct(Exercise):
         "element by element": (
             _hadamard,
             "`*` multiplies element by element. A matrix product is `@`.",
+        ),
+        "in one go": (
+            lambda a, b: a @ b,
+            "The products are right, and you multiply all matrices at once. Go through them in a "
+            "loop, one pair at a time.",
         ),
         "all pairs": (
             lambda a, b: tk.stack([one @ other for one in a for other in b]),
@@ -132,6 +132,20 @@ class BatchProduct(Exercise):
         whole = tk.tensor([*draw.integers(6, 1, 4), *draw.integers(6, 5, 9)])
         yield case(whole.reshape(2, 2, 3), whole.reshape(2, 3, 2), label="whole numbers (int)")
         yield case(tk.zeros(2, 0, 3), tk.ones(2, 3, 4), label="no rows (empty)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The products, and whether one operation had both whole batches to compute with."""
+        a, b = args
+        right = a @ b
+        products, work = measured(answer, a, b)
+        if not isinstance(products, tk.Tensor):
+            return products
+        is_alike = products.shape == right.shape and products.dtype is right.dtype
+        found = Seen({"products": products})
+        if is_alike and tk.allclose(products, right, rtol=0.01) and len(a) > 1:
+            pairs = [(one, two) for one, two, *_ in work["factors"]]
+            found["all at once"] = any(x >= a.numel() and y >= b.numel() for x, y in pairs)
+        return found
 
 
 def _batch(draw: Draw, n: int, rows: int, inner: int, columns: int) -> tuple[tk.Tensor, tk.Tensor]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
+from course.engine.measuring import measured
+from course.notebook.demands import is_by_autograd, seen
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.plain import Seen
-from course.notebook.rules import Rule
 
 
 def slopes_of_cubes(values: list[float]) -> tk.Tensor:
@@ -65,14 +65,6 @@ class LostGradient(Exercise):
     ```
     """
 
-    rules = (
-        Rule(
-            "as autograd finds it",
-            "Let autograd compute the gradient: `backward()` on the sum, then `.grad` of the leaf.",
-            needs=("backward", "grad"),
-            returns=(".grad", "grad"),
-        ),
-    )
     hints = (
         "Two tensors are made in the first line. Which of them is the leaf, and which one has the "
         "name `x`?",
@@ -100,6 +92,11 @@ class LostGradient(Exercise):
             "leaf. Name float64 where the tensor is made.",
             r"\.(double|to)\(",
         ),
+        "by a formula": (
+            lambda values: 3 * tk.tensor(values, dtype=tk.float64) ** 2,
+            "The numbers are right, and autograd did not find them. Let it compute the gradient: "
+            "`backward()` on the sum, then `.grad` of the leaf.",
+        ),
         "the cubes": (
             _the_cubes,
             "These are the cubes. Asked for is the gradient of their sum, which backward leaves in "
@@ -123,11 +120,19 @@ class LostGradient(Exercise):
         yield case([], label="no numbers (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The gradient and, where the slopes are no float32, whether it has only their digits."""
-        gradient = answer(*args)
+        """The gradient, whether autograd has found it, and whether it has the digits of float32.
+
+        The last where the slopes are no float32.
+        """
         exact = 3 * tk.tensor(args[0], dtype=tk.float64) ** 2
+        gradient, work = measured(answer, *args)
         is_float64 = isinstance(gradient, tk.Tensor) and gradient.dtype is tk.float64
-        if not is_float64 or tk.equal(exact.float().double(), exact):
+        if not is_float64:
             return gradient
-        is_float32 = tk.equal(gradient.float().double(), gradient)
-        return Seen({"gradient": gradient, "it has the digits of float32": is_float32})
+        looked_at = seen(
+            "gradient", gradient, exact, {"by autograd": is_by_autograd(gradient, work["doubled"])}
+        )
+        if not tk.equal(exact.float().double(), exact):
+            is_float32 = tk.equal(gradient.float().double(), gradient)
+            looked_at["it has the digits of float32"] = is_float32
+        return looked_at

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
+from course.engine.measuring import measured
+from course.notebook.demands import is_by_autograd
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.plain import Seen
-from course.notebook.rules import Rule
 
 
 def sine_slope(value: float) -> tuple[float, float]:
@@ -61,14 +62,6 @@ class SineSlope(Exercise):
     At π both are about -5.67. They differ in the last digits.
     """
 
-    rules = (
-        Rule(
-            "once as autograd finds it",
-            "Let autograd compute the first number: `backward()` on the sine, then `x.grad`.",
-            needs=("backward", "grad"),
-            returns=(".grad", "grad"),
-        ),
-    )
     hints = (
         "A 0-d tensor that requires grad, `tk.sin(x ** 2)`, `backward`, `x.grad.item()`.",
         "By hand: the derivative of the outer function at the inner one, times the derivative of "
@@ -96,11 +89,21 @@ class SineSlope(Exercise):
             _the_value,
             "Your first number is sin(x²) itself. The slope is in `x.grad` after `backward`.",
         ),
+        "the value twice": (
+            lambda value: (math.sin(value**2),) * 2,
+            "This is sin(x²) itself, twice. The slope is in `x.grad` after `backward`, and by hand "
+            "it is the derivative of the sine times that of the square.",
+        ),
         "autograd twice": (
             lambda value: (sine_slope(value)[0],) * 2,
             "The second number has the digits of float32, as the first. Compute it with Python's "
             "`math`, from the formula on paper.",
             r"^(?!(?s:.*)(math\.cos|from math))",
+        ),
+        "both by hand": (
+            lambda value: (2 * value * math.cos(value**2),) * 2,
+            "The numbers are right, and autograd found neither. Let it compute the first one: "
+            "`backward()` on the sine, then `x.grad`.",
         ),
         "minus cosine": (
             lambda value: (sine_slope(value)[0], -sine_slope(value)[1]),
@@ -121,9 +124,9 @@ class SineSlope(Exercise):
         yield case(0.0, label="at 0")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """Both slopes with the digits that float32 has, and whether the second has no more."""
+        """Both slopes as float32 has them, who found the first, and the digits of the second."""
         (value,) = args
-        pair = answer(value)
+        pair, work = measured(answer, value)
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             return pair
         exact = 2 * value * math.cos(value**2)
@@ -132,4 +135,13 @@ class SineSlope(Exercise):
         # what lies further away is wrong already, and 0 has no digits
         can_tell = max(distances) < 1e-5 and pair[1] != 0
         is_float32 = can_tell and tk.tensor(pair[1]).item() == pair[1]
-        return Seen({"slopes": slopes, "the second has the digits of float32": is_float32})
+        doubled = work["doubled"]
+        of_the_first = doubled[0] if isinstance(doubled, list | tuple) else ...
+        is_found = distances[0] > 1e-3 or is_by_autograd(pair[0], of_the_first)
+        return Seen(
+            {
+                "slopes": slopes,
+                "the first by autograd": is_found,
+                "the second has the digits of float32": is_float32,
+            }
+        )

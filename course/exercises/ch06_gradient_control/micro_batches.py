@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, no_type_check
 
 import tensorkit as tk
+from course.engine.measuring import measured
+from course.notebook.demands import is_by_autograd, seen
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import GRADIENT_IN_LOOP, Rule
 
 Pieces = list[tuple[tk.Tensor, tk.Tensor]]
 
@@ -90,6 +91,20 @@ def _share_for_backward(pieces: Pieces, w: tk.Tensor) -> Any:
     return w.grad
 
 
+def _all_at_once(pieces: Pieces, w: tk.Tensor) -> Any:
+    w = w.clone().requires_grad_()
+    x, y = (tk.cat(parts) for parts in zip(*pieces, strict=True))
+    ((x @ w - y) ** 2).mean().backward()
+    return w.grad
+
+
+def _one_backward(pieces: Pieces, w: tk.Tensor) -> Any:
+    w = w.clone().requires_grad_()
+    losses = [((x @ w - y) ** 2).sum() for x, y in pieces]
+    (tk.stack(losses).sum() / sum(len(y) for _, y in pieces)).backward()
+    return w.grad
+
+
 def _cleared_between(pieces: Pieces, w: tk.Tensor) -> Any:
     w = w.clone().requires_grad_()
     samples = sum(len(y) for x, y in pieces)
@@ -133,13 +148,6 @@ class MicroBatches(Exercise):
     All at once: the mean of 2 · (0 - 1) · 1, 2 · (0 - 1) · 2 and 2 · (0 - 1) · 3.
     """
 
-    rules = (
-        Rule(
-            "a `backward` for each piece",
-            "Go through the pieces in a loop, with a `backward` for each of them in it.",
-            needs=(GRADIENT_IN_LOOP,),
-        ),
-    )
     hints = (
         "A piece of 2 samples out of 3 should count two thirds: its mean, times its share, is its "
         "part of the whole mean.",
@@ -189,6 +197,16 @@ class MicroBatches(Exercise):
             "`backward` does not take the share. Multiply the loss by it first: "
             "`(loss * share).backward()`.",
         ),
+        "all at once": (
+            _all_at_once,
+            "The gradient is right, and you put all pieces into one tensor for it, which is what "
+            "the memory has no room for. Go through the pieces, with a `backward` for each.",
+        ),
+        "one backward at the end": (
+            _one_backward,
+            "The gradient is right, but the graphs of all pieces are kept until one `backward` at "
+            "the end. Called for each piece, in the loop, it frees that piece's graph.",
+        ),
         "cleared between": (
             _cleared_between,
             "You clear the gradient before each piece, so only the last one counts. Here they are "
@@ -216,6 +234,20 @@ class MicroBatches(Exercise):
         x = tk.tensor([[1.0], [2.0], [4.0], [8.0]], dtype=tk.float16)
         halves = list(zip(x.split([3, 1]), x.flatten().split([3, 1]), strict=True))
         yield case(halves, tk.tensor([-1.0], dtype=tk.float16), label="half the memory (float16)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The gradient, whether each piece had its backward, and whether pieces were joined."""
+        pieces, w = args
+        right = self.reference(*args)
+        gradient, work = measured(answer, *args)
+        if not isinstance(gradient, tk.Tensor):
+            return gradient
+        for_each = work["walks"] >= len(pieces) and is_by_autograd(gradient, work["doubled"])
+        together = sum(x.numel() for x, _ in pieces)
+        # of a single input the targets alone are as large
+        joined = len(w) > 1 and len(pieces) > 1 and work["largest"] >= together
+        demands = {"a `backward` for each piece": for_each, "pieces joined": joined}
+        return seen("gradient", gradient, right, demands)
 
 
 def _samples(draw: Draw, sizes: list[int], inputs: int) -> tuple[Pieces, tk.Tensor]:

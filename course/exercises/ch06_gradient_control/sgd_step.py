@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
+from course.engine.measuring import measured
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import Rule
 
 
 def sgd_step(
@@ -20,6 +20,12 @@ def sgd_step(
         for p, g in zip(parameters, gradients, strict=True):
             if g is not None:
                 p -= lr * g
+
+
+def _through_data(parameters: Any, gradients: Any, lr: float) -> None:
+    for p, g in zip(parameters, gradients, strict=True):
+        if g is not None:
+            p.data -= lr * g
 
 
 def _new_names(parameters: Any, gradients: Any, lr: float) -> None:
@@ -127,14 +133,6 @@ class SgdStep(Exercise):
     """
 
     changes_arguments = True
-    rules = (
-        Rule(
-            "do without `.data`",
-            "What is written through `.data` is not counted as a version. Write into the parameter "
-            "itself, inside `with tk.no_grad():`.",
-            refuses=(".data",),
-        ),
-    )
     hints = (
         "`p = p - lr * g` makes a new tensor and puts the name `p` on it; the parameter stays as "
         "it was. Which operator writes into the tensor?",
@@ -143,6 +141,11 @@ class SgdStep(Exercise):
         "Skip what is None: `if g is not None:`.",
     )
     usual_mistakes = {
+        "through .data": (
+            _through_data,
+            "The parameters are right, and what is written through `.data` is not counted as a "
+            "version. Write into the parameter itself, inside `with tk.no_grad():`.",
+        ),
         "new names": (
             _new_names,
             "No parameter has changed. `p = p - ...` makes a new tensor and puts the name `p` on "
@@ -250,11 +253,13 @@ class SgdStep(Exercise):
             # of an earlier step: not what is asked for
             parameter.grad = tk.full_like(parameter, 100.0)
         listed = list(parameters)
-        answer(listed, gradients, lr)
+        _, work = measured(answer, listed, gradients, lr)
+        written = zip(work["written"], gradients, strict=False)
         return {
             "values": [parameter.detach().clone() for parameter in parameters],
             "gradients": gradients,
             "their own .grad": [parameter.grad for parameter in parameters],
+            "written with a version": all(n > 0 for n, g in written if g is not None),
             "still the same tensors": all(a is b for a, b in zip(listed, parameters, strict=True)),
             "still leaves that require grad": all(
                 parameter.is_leaf and parameter.requires_grad for parameter in parameters

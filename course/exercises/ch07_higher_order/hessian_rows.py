@@ -63,6 +63,10 @@ def _one_grad_for_all_rows(x: tk.Tensor) -> tk.Tensor:
     return tk.stack([row for row in rows if row is not None])
 
 
+def _rows_added_up(x: tk.Tensor) -> tk.Tensor:
+    return hessian_rows(x).cumsum(dim=0)
+
+
 @exercise("hessian-rows", answer=hessian_rows, points=0, difficulty=4, minutes=9, further=True)
 class HessianRows(Exercise):
     """The Hessian, row by row
@@ -93,6 +97,11 @@ class HessianRows(Exercise):
             _only_the_diagonal,
             "Only the diagonal is there. The square of the sum couples all elements with each "
             "other.",
+        ),
+        "rows added up": (
+            _rows_added_up,
+            "Each row holds those above it as well: `backward` adds to `.grad`. "
+            "`tk.autograd.grad` gives one row and adds to nothing.",
         ),
         "of the sum": (
             _of_the_sum,

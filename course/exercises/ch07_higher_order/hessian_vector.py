@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import tensorkit as tk
+from course.engine.measuring import measured
+from course.notebook.demands import is_by_autograd, seen
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import GRADIENT_IN_LOOP, TWO_GRADIENTS, Rule
 
 
 def _cubes_and_square(x: tk.Tensor) -> tk.Tensor:
@@ -69,8 +70,10 @@ def _graph_not_recorded(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
 
 
 def _gradient_still_there(x: tk.Tensor, v: tk.Tensor) -> tk.Tensor:
-    _, gradient = _recorded_gradient(x)
-    return gradient.detach() + hessian_vector(x, v)
+    leaf = x.clone().requires_grad_()
+    _cubes_and_square(leaf).backward(create_graph=True)
+    (leaf.grad * v).sum().backward()
+    return leaf.grad
 
 
 @exercise(
@@ -101,19 +104,6 @@ class HessianVector(Exercise):
     ```
     """
 
-    rules = (
-        Rule(
-            "without the Hessian",
-            "The whole matrix is not needed: differentiate the one number `gradient @ v`.",
-            refuses=(GRADIENT_IN_LOOP, "hessian", "jacobian", "hvp", "vhp", "stack", "diag"),
-        ),
-        Rule(
-            "one more walk back",
-            "Let autograd differentiate twice: first `f(x)`, then the product with `v`.",
-            needs=(TWO_GRADIENTS,),
-            returns=(".grad", "grad"),
-        ),
-    )
     hints = (
         "Slope `i` changes by row `i` of the Hessian. So the gradient of `gradient @ v` is the "
         "Hessian times `v`: `v` is a constant.",
@@ -144,6 +134,21 @@ class HessianVector(Exercise):
             _graph_not_recorded,
             "The gradient has no history, so it cannot be differentiated. `create_graph=True` "
             "belongs into the call that computes the gradient.",
+        ),
+        "the whole Hessian": (
+            lambda x, v: tk.autograd.functional.hessian(_cubes_and_square, x) @ v,
+            "The vector is right, and you make the whole Hessian for it, a walk back for each row. "
+            "Differentiate the one number `(gradient * v).sum()` instead.",
+        ),
+        "by a formula": (
+            lambda x, v: 6 * x * v + 2 * v.sum(),
+            "The vector is right, and autograd did not find it. Let it differentiate twice: first "
+            "`f(x)`, then the product with `v`.",
+        ),
+        "only the diagonal": (
+            lambda x, v: (6 * x + 2) * v,
+            "This is the diagonal of the Hessian times `v`. The square of the sum couples all "
+            "elements: every entry beside the diagonal is 2, and counts too.",
         ),
         "the gradient is still there": (
             _gradient_still_there,
@@ -180,3 +185,18 @@ class HessianVector(Exercise):
         yield case(
             tk.tensor([above, -below], dtype=tk.float16), half_v, label="half the memory (float16)"
         )
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The vector, and whether autograd has found it in two walks, without a matrix."""
+        x, v = args
+        right = self.reference(x, v)
+        product, work = measured(answer, x, v)
+        if not isinstance(product, tk.Tensor):
+            return product
+        demands = {  # of one element the Hessian is a vector too
+            "one more walk back": len(x) < 2 or work["walks"] == 2,
+            "by autograd": is_by_autograd(product, work["doubled"], walks=2),
+            # of so few elements other tensors are as large as the Hessian
+            "without the Hessian": len(x) < 4 or work["largest"] < len(x) ** 2,
+        }
+        return seen("product", product, right, demands)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import tensorkit as tk
+from course.engine.measuring import measured
+from course.notebook.demands import is_by_autograd, seen
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import TWO_GRADIENTS, Rule
 
 
 def second_derivative(coefficients: list[float], x: float) -> float:
@@ -72,14 +74,6 @@ class SecondDerivative(Exercise):
     ```
     """
 
-    rules = (
-        Rule(
-            "let autograd find it",
-            "Compute the polynomial with a tensor that requires grad, and ask autograd twice.",
-            needs=(TWO_GRADIENTS, "hessian"),
-            returns=(".grad", "grad", "hessian"),
-        ),
-    )
     hints = (
         "Make a float64 tensor that requires grad, compute the polynomial with it, and ask "
         "`tk.autograd.grad` for the slope.",
@@ -99,6 +93,12 @@ class SecondDerivative(Exercise):
         "powers from 1": (
             _powers_from_one,
             "Your powers are one too high. `coefficients[0]` belongs to x to the power of 0.",
+        ),
+        "by a formula": (
+            lambda coefficients, x: _value(_derived(_derived(coefficients)), x),
+            "The number is right, and autograd did not find it. Compute the polynomial with a "
+            "tensor that requires grad, and ask autograd twice: for the slope, then for the slope "
+            "of the slope.",
         ),
         "without the graph": (
             _without_the_graph,
@@ -124,3 +124,12 @@ class SecondDerivative(Exercise):
         at, rest = draw.integer(3, 9) / 7, draw.integer(1, 9) / 1000
         yield case([0.0, 0.0, rest - 3 * at, 1.0], at, label="nearly no curvature")
         yield case(draw.integers(4, 1, 9), draw.integer(2, 5), label="whole numbers (int)")
+
+    def run(self, answer: Any, *args: Any) -> Any:
+        """The number, and whether autograd has found it in two walks."""
+        right = self.reference(*args)
+        curvature, work = measured(answer, *args)
+        if not isinstance(curvature, float):
+            return curvature
+        demands = {"by autograd": is_by_autograd(curvature, work["doubled"], walks=2)}
+        return seen("second derivative", curvature, right, demands)

@@ -24,6 +24,7 @@ class WhichDevice(Prediction):
 
     name = "places"
     ask = 'Replace each ... by "cpu" or "cuda:0".'
+    form = r"cpu|cuda:\d+"
     questions = {
         "tk.zeros(2).device": "Without `device=` a tensor is made on the CPU.",
         "tk.zeros(2).to('cuda').cpu().device": "Each step gives a tensor on the named device.",
@@ -80,8 +81,8 @@ class WhichDevice(Prediction):
         return str(value)
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The prediction; `"cuda"` and a `tk.device` say the same."""
+        """The prediction; `"cuda"`, `"CUDA:0"` and a `tk.device` say the same as `"cuda:0"`."""
         place = super().run(answer, *args)
-        if isinstance(place, tk.device):
-            place = str(place)
+        if isinstance(place, str | tk.device):
+            place = str(place).strip().lower()
         return "cuda:0" if place == "cuda" else place

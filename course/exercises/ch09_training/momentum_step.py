@@ -68,6 +68,17 @@ def _rate_in_the_velocity(
                 p -= v
 
 
+def _rate_twice(
+    parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
+) -> None:
+    with tk.no_grad():
+        for p, g, v in zip(parameters, gradients, velocities, strict=True):
+            if g is not None:
+                v *= momentum
+                v += lr * g
+                p -= lr * v
+
+
 def _without_momentum(
     parameters: Any, gradients: Any, velocities: Any, lr: float, momentum: float
 ) -> None:
@@ -163,6 +174,11 @@ class MomentumStep(Exercise):
             _rate_in_the_velocity,
             "You multiply by `lr` while you renew the velocity. It comes in only when the "
             "parameter moves, so that a new rate takes effect at once.",
+        ),
+        "the rate twice": (
+            _rate_twice,
+            "You multiply by `lr` twice: while you renew the velocity, and when the parameter "
+            "moves. It belongs there only.",
         ),
         "without momentum": (
             _without_momentum,

@@ -113,6 +113,7 @@ class ForwardSlopes(Exercise):
             _from_the_end,
             "You go from the end to the inputs, as backward does. Here the inputs come first: a "
             "node needs what was found for them.",
+            r"reversed|-1\]|reverse\(|pop\(",
         ),
         "the edges alone": (
             _edges_alone,

@@ -36,6 +36,10 @@ def _any_input(self, data, inputs, formula, saved=()):
     return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
 
 
+def _nothing_returned(self, data, inputs, formula, saved=()):
+    result(self, data, inputs, formula, saved)
+
+
 def _history_of_self(self, data, inputs, formula, saved=()):
     if grad_mode.enabled and any(each.requires_grad for each in inputs):
         self.requires_grad, self.inputs, self.formula = True, tuple(inputs), formula
@@ -133,6 +137,11 @@ class RecordResult(Part):
         "The pairs: `[(each, each.version) for each in saved]`.",
     )
     usual_mistakes = {
+        "nothing returned": (
+            _nothing_returned,
+            "Your method makes a tensor and gives None back: `return` it at the end.",
+            r"^(?!(?s:.*)return \w)",
+        ),
         "the version of the new tensor": (
             _version_of_the_new_one,
             "You note the version of the new tensor, which is 0. A write shows in the version of "

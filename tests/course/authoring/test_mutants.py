@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import size
 
 import tensorkit as tk
 from course.authoring.form import SHIPPED
@@ -132,6 +134,11 @@ class Counter:
     def step(self, by: int) -> int:
         self.n += by
         return self.n
+
+
+def test_the_search_has_at_most_300_lines_of_code():
+    text = inspect.getsource(sys.modules[variants.__module__])
+    assert size.code_lines(text) <= 300
 
 
 def test_methods_of_a_class_have_variants_too():

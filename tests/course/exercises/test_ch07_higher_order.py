@@ -13,9 +13,14 @@ def second_by_hessian(coefficients, x):
     return functional.hessian(polynomial, tk.tensor(x, dtype=tk.float64)).item()
 
 
-def second_by_hand(coefficients, x):
-    terms = enumerate(coefficients)
-    return float(sum(k * (k - 1) * c * x ** (k - 2) for k, c in terms if k > 1))
+def second_by_horner(coefficients, x):
+    t = tk.tensor([x], dtype=tk.float64, requires_grad=True)
+    y = 0 * t**2
+    for c in reversed(coefficients):
+        y = y * t + c
+    (slope,) = tk.autograd.grad(y.sum(), t, create_graph=True)
+    slope.sum().backward()
+    return t.grad.item()
 
 
 def penalty_by_backward(x, w):
@@ -67,7 +72,7 @@ def newton_as_a_column(x, gradient, hessian):
 
 RIGHT = [
     ("second-derivative", second_by_hessian),
-    ("second-derivative", second_by_hand),
+    ("second-derivative", second_by_horner),
     ("gradient-penalty", penalty_by_backward),
     ("gradient-penalty", penalty_by_formula),
     ("sigmoid-gradient", sigmoid_expanded),

@@ -178,7 +178,9 @@ def test_the_worked_solution_keeps_the_rules(exercise):
 
 
 def test_what_breaks_a_rule_earns_nothing_and_is_said_first():
-    report = report_on(EXERCISES["batch-product"], "def batch_product(a, b):\n    return a @ b")
+    words = "without `.cpu()`, `.numpy()` or `.tolist()`"
+    source = next(source for _, other, source in BROKEN if other == words)
+    report = report_on(EXERCISES["any-device"], source)
     assert (report.earned, report.status) == (0, "failed")
-    assert report.rows[0].label == "“here write the loop”"
-    assert report.rows[0].tip.startswith("Go through the matrices in a loop")
+    assert report.rows[0].label == f"“{words}”"
+    assert report.rows[0].tip.startswith("These bring numbers to the CPU")

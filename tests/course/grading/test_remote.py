@@ -10,6 +10,7 @@ import pytest
 from classroom import run
 
 import tensorkit as tk
+from course.engine.measuring import measured
 from course.grading.judge import check_exercise
 from course.grading.session import Session
 from course.notebook.exercise import Case, Draw, Exercise, case
@@ -92,6 +93,12 @@ def test_what_an_answer_is_and_returns(session: Session, source: str, observe: A
     run(session, source)
     report = graded(session, made(lambda f: bool(observe(f))))
     assert report.status == "passed", str(report)
+
+
+def test_how_an_answer_computes_is_measured_there(session: Session) -> None:
+    run(session, "def answer(x):\n  y = x.clone().requires_grad_()\n  y.sum().backward()")
+    walks = made(lambda f: measured(f, tk.ones(3))[1]["walks"] == 1)
+    assert graded(session, walks).status == "passed"
 
 
 def test_an_argument_that_holds_itself_ends_the_check(session: Session) -> None:
@@ -230,6 +237,7 @@ def test_an_endless_answer_is_stopped_and_the_session_goes_on(session: Session) 
 ENDLESS = [
     ("def answer():\n  while True: yield 1", "no answer"),
     ("def answer():\n  while True: yield np.zeros(5_000_000)", "more data than a check looks at"),
+    ("answer = lambda: sum(iter(int, 1))", "It did not stop in time and was ended."),
     ("answer = lambda: np.broadcast_to(np.zeros(1), (1 << 40,))", "Ended"),
     ("answer = lambda: [[0] * 9999] * 9999", "no answer"),
     ("def answer():\n  x = [0] * 9\n  for _ in range(9): x = [x] * 9\n  return x", "no answer"),
@@ -239,7 +247,7 @@ ENDLESS = [
 @pytest.mark.parametrize(("source", "words"), ENDLESS)
 def test_data_without_end_are_not_waited_for(session: Session, source: str, words: str) -> None:
     run(session, source)
-    seconds = 1.0 if words == "no answer" else 10.0
+    seconds = 10.0 if words in ("Ended", "more data than a check looks at") else 1.0
     report = graded(session, made(lambda f: list(f())), seconds=seconds)
     assert report.status == "failed"
     assert words in report.rows[0].got

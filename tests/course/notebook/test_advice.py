@@ -230,6 +230,46 @@ def test_a_prediction_of_another_kind_is_told_how_to_write_it(predicted, said):
     assert said in judge(load()["sample-dtype"], predictions).rows[0].tip
 
 
+def tip_of(id, predicted):
+    exercise = load()[id]
+    return judge(exercise, dict.fromkeys(exercise.questions, predicted)).rows[-1].tip
+
+
+@pytest.mark.parametrize(
+    ("id", "predicted", "said"),
+    [
+        ("which-dtype", int, "“int” is no possible answer. Replace each ... by the dtype"),
+        ("which-dtype", "integer", "“integer” is no possible answer. Replace each ... by the"),
+        ("which-device", "gpu", '“gpu” is no possible answer. Replace each ... by "cpu" or'),
+        ("which-layout", int, "This prediction is the type int; write `True` or `False`"),
+        ("which-index", int, "This prediction is the type int; write a list in brackets"),
+        ("which-index", ["4"], "A list of numbers is asked for, such as `[2, 3]`; in yours"),
+        ("which-index", [[4]], "A list of numbers is asked for, such as `[2, 3]`; in yours"),
+        ("which-index", [9, 9, 9], "Run the expression and look."),
+        ("which-dtype", "int32", "Run the expression and look."),
+    ],
+)
+def test_a_wrong_form_of_a_prediction_is_told_before_the_concept(id, predicted, said):
+    assert said in tip_of(id, predicted)
+
+
+@pytest.mark.parametrize(
+    ("id", "right", "written"),
+    [
+        ("which-dtype", "int64", "Int64"),
+        ("which-dtype", "float32", tk.float32),
+        ("which-device", "cpu", "CPU"),
+        ("which-device", "cuda:0", "cuda"),
+        ("which-index", [4, 3], (4, 3)),
+    ],
+)
+def test_other_ways_to_write_a_right_prediction_pass(id, right, written):
+    exercise = load()[id]
+    predictions = {asked: written if r == right else r for asked, r in exercise.right.items()}
+    assert written in predictions.values()
+    assert judge(exercise, predictions).status == "passed"
+
+
 def test_a_prediction_of_layers_is_told_how_to_see_them():
     exercise = load()["which-layers"]
     tip = judge(exercise, dict.fromkeys(exercise.questions, "cpu")).rows[1].tip

@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import random
+import signal
 import sys
 import threading
 import warnings
@@ -29,6 +30,12 @@ def odd(*args):
     return 0
 
 
+def other_environment():
+    del os.environ["PATH"]
+    os.environ["HOME"] = os.environ["ANOTHER"] = "/"
+    os.environ = {}  # noqa: B003
+
+
 CHANGES = {
     "the default dtype": lambda: tk.set_default_dtype(tk.float64),
     "whether operations are recorded": lambda: tk.set_grad_enabled(False),
@@ -42,6 +49,8 @@ CHANGES = {
     "`sys.stdin`": lambda: setattr(sys, "stdin", io.StringIO()),
     "whether garbage is collected": gc.disable,
     "which levels are logged": logging.disable,
+    "the environment variables": other_environment,
+    "what an interrupt does": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     "`print`": lambda: setattr(builtins, "print", odd),
     "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
     "`math.sqrt`": lambda: setattr(math, "sqrt", odd),

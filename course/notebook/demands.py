@@ -1,0 +1,22 @@
+"""What an exercise makes of what `course.engine.measuring` has measured of an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from course.notebook import compare
+from course.notebook.plain import Seen
+
+
+def seen(name: str, value: Any, right: Any, demands: dict[str, bool]) -> Seen:
+    """A value of this name and, where it is right, which demands beyond it the answer has met."""
+    is_right = compare.difference(value, right) is None
+    return Seen({name: value, **demands} if is_right else {name: value})
+
+
+def is_by_autograd(result: Any, doubled: Any, walks: int = 1) -> bool:
+    """Whether `result` is a gradient that autograd has found, of so many walks one upon another.
+
+    doubled: what `measured` has found. A formula gives the same, however a walk begins.
+    """
+    return doubled is ... or compare.difference(doubled, result * 2**walks) is None
