@@ -137,10 +137,10 @@ class Warm:
         own_end.settimeout(START_SECONDS)
         try:
             own_end.send(json.dumps(asdict(sandbox)).encode())
-            if own_end.recv(100) == b"ready":
-                self.waited += time.monotonic() - begun
-                return
-        except OSError:
+            self.given = self.limits.beyond(int(own_end.recv(100)))
+            self.waited += time.monotonic() - begun
+            return
+        except (OSError, ValueError):  # the program has ended
             pass
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)
@@ -277,7 +277,7 @@ class Session:
         with contextlib.suppress(Closed, WireError, TimeoutError):
             hello, _ = self._wire.receive(until=time.monotonic() + START_SECONDS)
         wrong = hello.get("problem") or profiles.refused_hello(
-            hello, self.warm.profile, self.warm.limits
+            hello, self.warm.profile, self.warm.given
         )
         if wrong is not None:
             self.end()

@@ -17,7 +17,7 @@ import resource
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,8 @@ CAP_DAC_READ_SEARCH = 1 << 2
 class Limits:
     """How much one submission may use."""
 
-    memory: int = 448 << 20
-    """Bytes of address space."""
+    memory: int = 192 << 20
+    """Bytes of address space, beyond what Python and the imports take on this machine."""
     written: int = 64 << 20
     """Bytes in files, together and each."""
     files: int = 128
@@ -47,6 +47,10 @@ class Limits:
     """For all cases of one check."""
     seconds: float = 60.0
     """Wall time for everything, restarts and the page included."""
+
+    def beyond(self, taken: int) -> Limits:
+        """The limits of a process in which Python and the imports take so many bytes."""
+        return replace(self, memory=self.memory + taken)
 
 
 @dataclass(frozen=True)

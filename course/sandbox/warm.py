@@ -1,7 +1,8 @@
 """The warm program: imports everything once, then forks one process for each submission.
 
 Started by `session`, with an empty environment. It reads its `Sandbox` from standard input,
-prepares it, imports, and answers `ready`. From then on, by its control socket (descriptor 0):
+prepares it, imports, and answers how many bytes of address space it takes by then.
+From then on, by its control socket (descriptor 0):
 
     in   HOME     with one descriptor, the learner's end of a new wire
     out  PID      the process that was made (its parent, where it has a pid namespace of its own)
@@ -20,10 +21,12 @@ import json
 import os
 import pkgutil
 import random
+import resource
 import signal
 import socket
 import sys
 import traceback
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -41,14 +44,16 @@ def main() -> None:
     begun = json.loads(control.recv(1 << 20))
     sandbox = profiles.Sandbox(**{**begun, "limits": profiles.Limits(**begun["limits"])})
     sys.path[:] = sandbox.path
-    profiles.prepare(sandbox)
-    _open_modules(sandbox)
-    os.environ.clear()
-    home = namespaces.HOME if sandbox.profile == profiles.NAMESPACES else sandbox.folder
-    os.environ.update({"HOME": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"})
-    shell = _imports()
-    control.send(b"ready")
-    _serve(control, sandbox, shell)
+    with Path("/proc/self/statm").open("rb", buffering=0) as memory:  # the sandbox has no /proc
+        profiles.prepare(sandbox)
+        _open_modules(sandbox)
+        os.environ.clear()
+        home = namespaces.HOME if sandbox.profile == profiles.NAMESPACES else sandbox.folder
+        os.environ.update({"HOME": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"})
+        shell = _imports()
+        taken = int(memory.read().split()[0]) * resource.getpagesize()
+    control.send(b"%d" % taken)
+    _serve(control, replace(sandbox, limits=sandbox.limits.beyond(taken)), shell)
 
 
 def _open_modules(sandbox: profiles.Sandbox) -> None:

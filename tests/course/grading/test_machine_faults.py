@@ -116,7 +116,9 @@ def test_a_limit_that_cannot_be_set_is_no_zero(
     school.submit("bob", half)
     done = _course(school, (name, most), "grade", CHAPTER)
     assert done.returncode != 0
-    assert f"is given {_given(name)}" in done.stderr
+    given = int(done.stderr.partition("is given ")[2].partition(".")[0])
+    taken = given - _given(name)  # of the address space Python and the imports take a part first
+    assert taken > 100_000_000 if name == "RLIMIT_AS" else taken == 0
     assert "Ungraded because of this machine, not of the learners: bob." in done.stderr
     assert school.scores() == {}
 
