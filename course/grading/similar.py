@@ -9,10 +9,10 @@ many copies of one unusual answer do not make that answer usual. The shingles th
 *rare*. The likeness of two answers is the share of their rare shingles that both have.
 
 Two learners who never met write the same short program, such as two loops and a sum. So an answer
-with few rare shingles is like another only if the names are equal too. One with fewer is like
-another only if the programs are equal and the texts, comments too, have words that stand in no
-other answer; one with very few is like none. `LEAST` and `ALIKE` were chosen so that no two of the
-right answers in `tests/course/answers/` are a pair: beginners typed those independently.
+with few rare shingles is like another only if the programs are equal, names aside, and *unusual*.
+What is unusual does not depend on the class: tokens that stand in no run which the exercise's code
+or the library has. `LEAST`, `LEAST_UNUSUAL` and `ALIKE` were chosen so that no two of the answers
+in `tests/course/answers/` are a pair: beginners typed those independently.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import re
 import textwrap
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -36,16 +36,18 @@ from course.notebook.exercise import Exercise
 LENGTH = 6
 COMMON = 0.1
 """A shingle that more than this share of the others have, and more than two of them, is common."""
-LEAST, ALIKE = 60, 0.5
+LEAST, ALIKE = 70, 0.5
 """Rare shingles that one of two alike answers has at least, and the likeness from which on."""
 USUAL = 1 / 3
 """An answer that is near those of more than this share of the class, and of more than `FEW`
 learners, is the usual one, which has no rare shingles."""
 FEW = 5
-LEAST_OF_EQUAL, ODD_WORDS = 15, 2
-"""What an answer that is the same short program as another has at least: shingles of its own, words
-that both texts have and no other answer."""
-WORD = re.compile(r"[^\W\d_]\w{2,}")
+LEAST_OF_EQUAL = 60
+"""Rare shingles from which on the same program, names aside, makes two answers alike."""
+LEAST_UNUSUAL = 20
+"""Unusual tokens that two answers have at least which are the same short program."""
+LEAST_OF_RUN = 3
+"""Tokens of the shortest code in a hint that is looked for in an answer."""
 MOST = 20_000
 """Characters of one answer that are read."""
 
@@ -76,38 +78,51 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
     >>> shingles("%%time\\nreturn_value = [1, 2, 3, 4]") == shingles("a = [1, 2, 3, 4]")
     True
     """
-    try:
-        tree = _parsed(source)
-        _give_one_name(tree, _bound(tree) | bound)
-        text = ast.unparse(tree)  # the same text for every layout
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    row = tuple(_tokens(text))
+    row = _row(source, bound)
     return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1))
 
 
-def _parsed(source: str) -> ast.Module:
-    """The tree of a program without its magics."""
-    return ast.parse(re.sub(r"(?m)^[%!].*$", "", source[:MOST]))
+def _row(source: str, bound: Set[str] = frozenset()) -> tuple[str, ...]:
+    """The tokens of a program, its names replaced; none for a text that is no program."""
+    try:
+        tree = ast.parse(re.sub(r"(?m)^[%!].*$", "", source[:MOST]))
+        _give_one_name(tree, _bound(tree) | bound)
+        return tuple(_tokens(ast.unparse(tree)))  # the same text for every layout
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def _n_unusual(source: str, given: Set[Shingle]) -> int:
+    """How many tokens of an answer stand in no run that the exercise or the library has."""
+    row = _row(source)
+    ordinary: set[int] = set()
+    for length in range(LEAST_OF_RUN, LENGTH + 1):
+        for at in range(len(row) - length + 1):
+            run = row[at : at + length]
+            if run in given or run in _library():
+                ordinary.update(range(at, at + length))
+    return len(row) - len(ordinary)
 
 
 def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shingle]:
-    """The shingles of all code that belongs to an exercise, which many learners write.
+    """The shingles of all code that belongs to an exercise, and code in hints that is shorter.
 
     That is the released answer, the worked solution, code in the hints, the usual mistakes, and the
     code `cells` of the released notebook.
     """
     solution = definition.solution_source
     fragments = [code for hint in definition.hints for code in re.findall(r"`+([^`]+)`", hint)]
-    own = frozenset(_bound(ast.parse(solution)))
+    bound = [_bound(ast.parse(text)) for text in (solution, definition.released_source)]
     mistakes = [
         textwrap.dedent(inspect.getsource(answer))
         for answer, *_ in definition.usual_mistakes.values()
-        if inspect.isfunction(answer)
+        if inspect.isfunction(answer) or inspect.isclass(answer)
     ]
     texts = (definition.released_source, solution, *mistakes, *cells)
     programs = [shingles(text) for text in texts]
-    return frozenset().union(*programs, *(shingles(text.strip(), own) for text in fragments))
+    hinted = [_row(text.strip(), names) for text in fragments for names in bound]
+    runs = {row[at : at + LENGTH] for row in hinted for at in range(max(1, len(row) - LENGTH + 1))}
+    return frozenset(runs).union(*programs)
 
 
 def _tokens(source: str) -> list[str]:
@@ -153,32 +168,27 @@ def pairs(
 ) -> Iterator[Pair]:
     """The pairs of alike answers to one exercise, by learner; the most alike first.
 
-    Of the learners with the same shingles each makes a pair with the first. Answers with half as
-    many rare shingles as others need make a pair where their names are equal too.
+    Of the learners with the same shingles each makes a pair with the first.
 
     given: the shingles of `given_code`, which are left out.
     """
 
-    def named(learner: str) -> str:
-        """The program with its own names, the same for every layout."""
-        return ast.unparse(_parsed(answers[learner]))
+    def is_unusual(own: Answer, learner: str) -> bool:
+        """Whether a program is unusual, whatever others wrote, and not the usual one."""
+        usual = _is_usual(near.get(own, {own}), numbers)
+        return not usual and _n_unusual(answers[learner], given) >= LEAST_UNUSUAL
 
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
         learners[shingles(text) - given].append(learner)
-    numbers = {unusual: len(group) for unusual, group in learners.items()}
-    near = _near([unusual for unusual in numbers if len(unusual) >= ALIKE * LEAST])
+    numbers = {own: len(group) for own, group in learners.items()}
+    near = _near([own for own in numbers if len(own) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
-    groups = [*_equal(learners, answers, named)]
-    for unusual, own in rare.items():
-        same = learners[unusual]
-        divided = _divided(same, named) if len(own) < LEAST else [same]
-        groups += [(len(own), group) for group in divided]
-    found = [
-        Pair(exercise, first, other, 1.0, number)
-        for number, (first, *others) in groups
-        for other in others
-    ]
+    found = []
+    for own, (first, *others) in learners.items():
+        n_rare = len(rare.get(own, ()))
+        if others and (n_rare >= LEAST_OF_EQUAL or is_unusual(own, first)):
+            found += [Pair(exercise, first, other, 1.0, n_rare or len(own)) for other in others]
     for one, other in combinations(rare, 2):
         if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
             likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
@@ -208,9 +218,9 @@ def _rare(
     counted = _counted(numbers, numbers)
     rare = {}
     for answer, neighbours in near.items():
-        n_near = sum(numbers[other] for other in neighbours)
-        if n_near <= max(FEW, USUAL * n_learners):
+        if not _is_usual(neighbours, numbers):
             own = _counted(neighbours, numbers)
+            n_near = sum(numbers[other] for other in neighbours)
             most = max(2, COMMON * (n_learners - n_near))
             found = frozenset(each for each in answer if counted[each] - own[each] <= most)
             if len(found) >= ALIKE * LEAST:
@@ -218,28 +228,10 @@ def _rare(
     return rare
 
 
-def _divided(learners: list[str], key: Callable[[str], str]) -> Iterable[list[str]]:
-    """Learners by what `key` says of each."""
-    groups: dict[str, list[str]] = defaultdict(list)
-    for learner in learners:
-        groups[key(learner)].append(learner)
-    return groups.values()
-
-
-def _equal(
-    learners: Mapping[Answer, list[str]], answers: Mapping[str, str], named: Callable[[str], str]
-) -> Iterator[tuple[int, list[str]]]:
-    """Learners with the same short program and unusual words, and the number of its shingles."""
-    words = {learner: set(WORD.findall(text[:MOST])) for learner, text in answers.items()}
-    counted = Counter(word for own in words.values() for word in own)
-    for own, group in learners.items():
-        if LEAST_OF_EQUAL <= len(own) < ALIKE * LEAST:
-            for equal in _divided(group, named):
-                inside = Counter(word for learner in equal for word in words[learner])
-                odd = {word for word, n in inside.items() if 1 < n == counted[word]}
-                alike = [learner for learner in equal if len(words[learner] & odd) >= ODD_WORDS]
-                if alike and len(alike) <= max(FEW, USUAL * len(answers)):
-                    yield len(own), alike
+def _is_usual(neighbours: Set[Answer], numbers: Mapping[Answer, int]) -> bool:
+    """Whether so many learners have an answer or one near to that, that this is the usual one."""
+    n_near = sum(numbers[other] for other in neighbours)
+    return n_near > max(FEW, USUAL * sum(numbers.values()))
 
 
 def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:
@@ -261,13 +253,11 @@ def from_library(
     """
     for learner, text in answers.items():
         unusual = shingles(text) - given
-        if len(unusual) < LEAST:
-            continue
         places = Counter(place for shingle in unusual for place in _library().get(shingle, ()))
         place, number = min(
             places.items(), key=lambda counted: (-counted[1], counted[0]), default=("", 0)
         )
-        if number >= ALIKE * len(unusual):
+        if number >= max(LEAST, ALIKE * len(unusual)):
             yield Pair(exercise, learner, place, number / len(unusual), number)
 
 

@@ -6,11 +6,11 @@ import ast
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import cache
 
 import pytest
-from typed_answers import CHAPTERS, typed
+from typed_answers import CHAPTERS, Typed, typed
 
 from course.grading import similar
 from course.grading.class_page import groups_of
@@ -190,11 +190,20 @@ def honest(number: int) -> str:
     return "def histogram(values, bins):\n    " + "\n    ".join(own) + "\n"
 
 
-@cache
 def right_answers(id: str) -> tuple[str, ...]:
+    """The right ones of what beginners typed independently, for one exercise."""
+    return typed_for(id, {True})
+
+
+@cache
+def _typed(chapter: str) -> list[Typed]:
+    return list(typed(chapter))
+
+
+def typed_for(id: str, is_right: Set[bool]) -> tuple[str, ...]:
     """What beginners typed independently, for one exercise."""
-    own = typed(EXERCISES[id].chapter)
-    return tuple(answer.source for answer in own if answer.exercise == id and answer.is_right)
+    own = [answer for answer in _typed(EXERCISES[id].chapter) if answer.exercise == id]
+    return tuple(answer.source for answer in own if answer.is_right in is_right)
 
 
 @cache
@@ -217,19 +226,32 @@ def groups(asked: Exercise, answers: dict[str, str]) -> set[frozenset[str]]:
 @pytest.mark.parametrize("id", WRITTEN)
 def test_no_two_answers_that_beginners_typed_independently_are_a_pair(id: str) -> None:
     asked = EXERCISES[id]
-    typed_answers = {f"beginner {n}": answer for n, answer in enumerate(right_answers(id))}
+    beginners = enumerate(typed_for(id, {True, False}))
+    typed_answers = {f"beginner {n}": answer for n, answer in beginners}
     assert groups(asked, typed_answers | released(asked)) == set()
     assert list(similar.from_library(id, typed_answers, given(id))) == []
 
 
-def _with_shingles(least: float, most: float) -> list[tuple[str, int]]:
-    """The answers of beginners with at least and fewer than so many shingles of their own."""
+def long_answers(is_long: bool = True) -> list[tuple[str, int]]:
+    """The answers of beginners that have many shingles of their own, or that have few."""
     return [
         (id, at)
         for id in WRITTEN
         for at, answer in enumerate(right_answers(id))
-        if least <= len(similar.shingles(answer) - given(id)) < most
+        if (len(similar.shingles(answer) - given(id)) >= similar.LEAST) == is_long
     ]
+
+
+def short_unusual_answers() -> list[tuple[str, int]]:
+    """The answers of beginners that have few shingles of their own, and many unusual tokens."""
+
+    def is_unusual(id: str, at: int) -> bool:
+        answer = right_answers(id)[at]
+        n_shingles = len(similar.shingles(answer) - given(id))
+        n_unusual = similar._n_unusual(answer, given(id))
+        return n_shingles >= similar.LEAST_OF_EQUAL or n_unusual >= similar.LEAST_UNUSUAL
+
+    return [answer for answer in long_answers(False) if is_unusual(*answer)]
 
 
 def planted(id: str, at: int, copies: Callable[[str], dict[str, str]]) -> dict[str, str]:
@@ -241,7 +263,7 @@ def planted(id: str, at: int, copies: Callable[[str], dict[str, str]]) -> dict[s
 
 
 @pytest.mark.parametrize("n_copies", [2, 20])
-@pytest.mark.parametrize(("id", "at"), _with_shingles(similar.LEAST, 1000))
+@pytest.mark.parametrize(("id", "at"), long_answers())
 def test_every_edited_copy_of_a_long_answer_is_found_and_nobody_else(
     id: str, at: int, n_copies: int
 ) -> None:
@@ -249,11 +271,13 @@ def test_every_edited_copy_of_a_long_answer_is_found_and_nobody_else(
     assert groups(EXERCISES[id], answers) == {frozenset(who for who in answers if "copy" in who)}
 
 
-@pytest.mark.parametrize(("id", "at"), _with_shingles(similar.LEAST / 2, similar.LEAST))
-def test_every_equal_copy_of_a_shorter_answer_is_found_and_nobody_else(id: str, at: int) -> None:
+@pytest.mark.parametrize(("id", "at"), short_unusual_answers())
+def test_every_equal_copy_of_a_short_unusual_answer_is_found_and_nobody_else(
+    id: str, at: int
+) -> None:
     def copies(answer: str) -> dict[str, str]:
-        edits = (laid_out_anew, commented)
-        return {f"copy {n}": edits[n % 2](answer, n) for n in range(20)}
+        edits = (laid_out_anew, commented, renamed)
+        return {f"copy {n}": edits[n % 3](answer, n) for n in range(20)}
 
     answers = planted(id, at, copies)
     assert groups(EXERCISES[id], answers) == {frozenset(who for who in answers if "copy" in who)}
@@ -261,33 +285,107 @@ def test_every_equal_copy_of_a_shorter_answer_is_found_and_nobody_else(id: str, 
 
 BRIGHTNESS = """\
 def to_unit_range(image):
-    # three little piglets, summed
-    piglets = image.float().sum(2)
-    return piglets / (3 * 255)
+    height, width, _ = image.shape
+    grey = tk.zeros(height, width)
+    for colour in range(3):
+        grey += image[:, :, colour].double().float() / 765.0
+    return grey
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "is_found"),
-    [
-        (BRIGHTNESS, True),
-        (
-            BRIGHTNESS.replace("    # three little piglets, summed\n", "").replace("piglets", "x"),
-            False,
-        ),
-    ],
-)
-def test_equal_copies_of_a_short_answer_are_found_if_its_words_are_unusual(
-    text: str, is_found: bool
+def small_class(asked: Exercise, n_learners: int, copies: dict[str, str]) -> dict[str, str]:
+    """Copies, and others who wrote nothing or the worked solution."""
+    texts = (asked.released_source, asked.solution_source)
+    others = {f"more {n}": texts[n % 2] for n in range(n_learners - len(copies))}
+    return copies | others
+
+
+@pytest.mark.parametrize("edit", [laid_out_anew, commented, renamed])
+@pytest.mark.parametrize(("n_copies", "n_learners"), [(2, 6), (2, 28), (20, 133)])
+def test_copies_of_a_short_unusual_answer_are_found_whatever_their_names(
+    edit: Callable[[str, int], str], n_copies: int, n_learners: int
 ) -> None:
     asked = EXERCISES["pixels"]
-    copies = {f"copy {n}": text for n in range(18)}
-    copies |= {"copy 18": f"%%time\n{text}\n", "copy 19": f"{text}# unlike the others\n"}
-    assert len(similar.shingles(text) - given("pixels")) < similar.LEAST / 2
-    others = released(asked)
-    others |= {f"more {n}": asked.released_source for n in range(133 - len(others) - 20)}
-    found = groups(asked, copies | others)
-    assert found == ({frozenset(copies)} if is_found else set())
+    assert len(similar.shingles(BRIGHTNESS) - given("pixels")) < similar.LEAST
+    copies = {f"copy {n}": edit(BRIGHTNESS, n) for n in range(n_copies)}
+    assert groups(asked, small_class(asked, n_learners, copies)) == {frozenset(copies)}
+
+
+ORDINARY = {
+    "pixels": """\
+def to_unit_range(image):
+    red = image[:, :, 0].float()
+    green = image[:, :, 1].float()
+    blue = image[:, :, 2].float()
+    return (red + green + blue) / 3 / 255
+""",
+    "linspace-by-hand": """\
+def evenly_spaced(start, end, n):
+    if n == 1:
+        return tk.tensor([start])
+    step = (end - start) / (n - 1)
+    return tk.arange(n) * step + start
+""",
+    "checkerboard": """\
+def checkerboard(size):
+    board = tk.zeros(size, size)
+    for row in range(size):
+        for column in range(size):
+            if (row + column) % 2 == 1:
+                board[row, column] = 1
+    return board
+""",
+    "multiplication-table": """\
+def multiplication_table(n):
+    table = tk.zeros(n, n, dtype=tk.int64)
+    for i in range(n):
+        for j in range(n):
+            table[i, j] = (i + 1) * (j + 1)
+    return table
+""",
+    "strides-of": """\
+def strides_of(shape):
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+    return tuple(strides)
+""",
+    "promotion-layer": """\
+def promoted(x, y):
+    def rank(t):
+        kind = 1
+        if t.dtype.is_floating_point:
+            kind = 2
+        if t.dtype == tk.bool:
+            kind = 0
+        return (kind, t.ndim > 0, t.dtype.itemsize)
+    dtype = max((x, y), key=rank).dtype
+    return x.to(dtype), y.to(dtype)
+""",
+}
+
+
+@pytest.mark.parametrize("n_learners", [6, 12, 28, 133])
+@pytest.mark.parametrize("id", ORDINARY)
+def test_short_ordinary_answers_are_no_pair_though_they_are_equal(id: str, n_learners: int) -> None:
+    equal = {f"equal {n}": ORDINARY[id] for n in range(max(2, n_learners // 16))}
+    assert groups(EXERCISES[id], small_class(EXERCISES[id], n_learners, equal)) == set()
+
+
+@pytest.mark.parametrize("id", WRITTEN)
+def test_code_of_the_hints_is_no_likeness_however_it_is_joined(id: str) -> None:
+    asked = EXERCISES[id]
+    codes = [code for hint in asked.hints for code in re.findall("`+([^`]+)`", hint)]
+    for form in ("{code}", "step{n} = {code}"):
+        lines = [form.format(n=n, code=code) for n, code in enumerate(codes)]
+        joined = "\n    ".join([asked.released_source, *lines])
+        assert groups(asked, {"ada": joined, "bob": joined, "eve": asked.released_source}) == set()
+
+
+def test_a_usual_mistake_that_is_a_class_is_no_likeness() -> None:
+    asked = EXERCISES["nested-no-grad"]
+    wrong = inspect.getsource(asked.usual_mistakes["one memory for all"][0])
+    assert similar.shingles(wrong) <= given("nested-no-grad")
 
 
 @pytest.mark.parametrize("n_copies", [2, 7, 20])
