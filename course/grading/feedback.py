@@ -26,8 +26,7 @@ from traitlets.config import Config
 from course.grading import class_report
 from course.grading.gradebook import check_current
 from course.grading.grades import Grade, by_learner, grade_of
-from course.grading.result import autograded_file, stored
-from course.grading.session import remove
+from course.grading.result import all_stored, autograded_file, stored
 from course.notebook import exercise, matching
 from course.notebook.limited import limited
 from course.shared import extras, files
@@ -62,6 +61,20 @@ minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy 
 class FeedbackPage(HTMLExporter):
     """The page that a learner gets back, without a script and without anything from elsewhere."""
 
+    def __init__(self, **options: Any) -> None:
+        """Refuse grades that are not those of now, before nbgrader removes pages with `--force`."""
+        super().__init__(**options)
+        if self.parent is None:
+            return
+        # the converter of `nbgrader generate_feedback`
+        root, chapter = Path(self.parent.coursedir.root), str(self.parent.coursedir.assignment_id)
+        learners = {Path(folder).parent.name for folder in self.parent.assignments}
+        try:
+            results = [each for each in all_stored(root, chapter) if each.learner in learners]
+            check_current(root, matching.source_of(root, chapter), results, self.config)
+        except CourseError as problem:  # nbgrader would print it with its traceback
+            raise SystemExit(f"course: {problem}") from None
+
     @property
     def default_config(self) -> Config:
         """nbgrader sets a template for all HTML; one for this very class is preferred."""
@@ -90,19 +103,15 @@ class Heading(GetGrades):
         if result is None or not result.has_page(root):
             sentence = f"The autograded notebook of {learner} is not that of the grade"
             raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
-        try:
-            source = matching.source_of(root, chapter)
-            check_current(root, source, [result], self.config)
-        except CourseError as problem:
-            # nbgrader has made the folder, and would take it for a page the next time
-            remove(folder)
-            raise SystemExit(f"course: {problem}") from None
         nb, resources = super().preprocess(nb, resources)
         with Gradebook(names["db_url"]) as book:
             own = book.find_submission(chapter, learner)
             grade, is_due = grade_of(own.student, own, own.assignment.max_score), bool(own.duedate)
         files.write(folder / NOTE, _shown(root, chapter, grade))
-        names["heading"] = {"title": source.title, **_heading(grade, is_due=is_due)}
+        names["heading"] = {
+            "title": matching.source_of(root, chapter).title,
+            **_heading(grade, is_due=is_due),
+        }
         statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:

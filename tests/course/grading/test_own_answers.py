@@ -12,7 +12,7 @@ from classroom import CHAPTER, FILE, ROOT, Class, Notebook, cell_of
 
 from course.cli import doctor
 from course.grading.session import Warm
-from course.notebook import exercise, matching
+from course.notebook import answer_text, exercise, matching
 from course.sandbox import profiles
 
 COPY = exercise.load()["private-copy"]
@@ -182,6 +182,6 @@ def test_a_copy_of_the_released_cell_replaces_no_answer(
 def test_a_head_on_several_lines_is_no_answer() -> None:
     released = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    pass"}
     for text in ("def f(shape,\n  stride=(1, 2),\n) -> int:\n    ...", "def f(a, b):\n    ..."):
-        assert matching.answer_text.is_untouched({"source": text}, released)
+        assert answer_text.is_untouched({"source": text}, released)
     answer = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    return shape"}
-    assert not matching.answer_text.is_untouched(answer, released)
+    assert not answer_text.is_untouched(answer, released)
