@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections.abc import Set
 from contextlib import suppress
 from html import unescape
 from pathlib import Path
@@ -58,22 +59,28 @@ minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy 
 """
 
 
+def check_or_exit(root: Path, chapter: str, learners: Set[str], config: Config) -> None:
+    """Raises SystemExit if grades of these learners are not those of now.
+
+    nbgrader would print a CourseError with its traceback. config: nbgrader's.
+    """
+    try:
+        results = [each for each in all_stored(root, chapter) if each.learner in learners]
+        check_current(root, matching.source_of(root, chapter), results, config)
+    except CourseError as problem:
+        raise SystemExit(f"course: {problem}") from None
+
+
 class FeedbackPage(HTMLExporter):
     """The page that a learner gets back, without a script and without anything from elsewhere."""
 
     def __init__(self, **options: Any) -> None:
         """Refuse grades that are not those of now, before nbgrader removes pages with `--force`."""
         super().__init__(**options)
-        if self.parent is None:
-            return
-        # the converter of `nbgrader generate_feedback`
-        root, chapter = Path(self.parent.coursedir.root), str(self.parent.coursedir.assignment_id)
-        learners = {Path(folder).parent.name for folder in self.parent.assignments}
-        try:
-            results = [each for each in all_stored(root, chapter) if each.learner in learners]
-            check_current(root, matching.source_of(root, chapter), results, self.config)
-        except CourseError as problem:  # nbgrader would print it with its traceback
-            raise SystemExit(f"course: {problem}") from None
+        converter = options["parent"]  # of `nbgrader generate_feedback`
+        learners = {Path(folder).parent.name for folder in converter.assignments}
+        directory = converter.coursedir
+        check_or_exit(Path(directory.root), directory.assignment_id, learners, self.config)
 
     @property
     def default_config(self) -> Config:
@@ -108,10 +115,8 @@ class Heading(GetGrades):
             own = book.find_submission(chapter, learner)
             grade, is_due = grade_of(own.student, own, own.assignment.max_score), bool(own.duedate)
         files.write(folder / NOTE, _shown(root, chapter, grade))
-        names["heading"] = {
-            "title": matching.source_of(root, chapter).title,
-            **_heading(grade, is_due=is_due),
-        }
+        title = matching.source_of(root, chapter).title
+        names["heading"] = {"title": title, **_heading(grade, is_due=is_due)}
         statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:

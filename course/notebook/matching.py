@@ -217,6 +217,16 @@ def checked_exercise(cell: Cell) -> str | None:
     return id if is_check(cell) and cell["source"].strip() == f'check("{id}")' else None
 
 
+def answer_above_check(cells: Iterable[Cell], id: str) -> str | None:
+    """The text of an exercise's answer cell; None if no such cell of code is above its check."""
+    for cell in cells:
+        if grade_id(cell) == f"check-{id}":
+            break
+        if grade_id(cell) == id and cell["cell_type"] == "code":
+            return str(cell["source"]) if is_answer(cell) else None
+    return None
+
+
 def cells_of(content: bytes) -> list[Cell]:
     """The cells of a learner's notebook, as far as they are sound. Raises Refused."""
     parts = content.count(b"{") + content.count(b"[")  # each takes ten times its size
