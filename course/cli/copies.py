@@ -19,7 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
-from course.notebook import matching, record
+from course.notebook import answer_text, record
 from course.shared import files, paths
 from course.shared.errors import CourseError
 from course.shared.settings import settings
@@ -217,7 +217,7 @@ def _is_untouched(cell: NotebookNode, stub: NotebookNode | None) -> bool:
 
     if cell.metadata.nbgrader.get("checksum") == compute_checksum(cell):  # noted at its release
         return True
-    return stub is not None and matching.is_untouched(cell, stub)
+    return stub is not None and answer_text.is_untouched(cell, stub)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

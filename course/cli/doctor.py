@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course.notebook import built_notebook, matching
+from course.notebook import answer_text, built_notebook, matching
 from course.notebook.helpers import names_in, needed
 from course.notebook.history import Run, bound_names
 from course.notebook.limited import limited
@@ -211,7 +211,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
     """Other answers in cells of the learner's own, and which of them is graded."""
-    written = {matching.grade_id(cell): cell for cell in matching.cells_of(content)}
+    handed_in = matching.cells_of(content)
     code = ((at, cell) for at, cell in enumerate(cells) if cell["cell_type"] == "code")
     own = [(at, cell) for at, cell in code if cell["id"] not in source.by_id]
     for start, answer in enumerate(cells):
@@ -221,22 +221,23 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         check = (at for at, cell in enumerate(cells) if matching.grade_id(cell) == f"check-{name}")
         end = next(check, start)
         released = source.by_id[answer["id"]]
-        names = matching.defined_names(released["source"])
+        copies = [cell for cell in handed_in if matching.grade_id(cell) == name]
+        names = answer_text.defined_names(released["source"])
         others = [
             at
             for at, cell in own
-            if matching.defines(cell, released)
+            if answer_text.given(cell, [released])
             and cell["source"].strip() != answer["source"].strip()
         ]
         if not others:
             continue
         both = f"The cell {name} and a cell of your own both have an answer."
-        if name in written and matching.is_untouched(written[name], released):
+        if copies and all(answer_text.is_untouched(copy, released) for copy in copies):
             sentence = (
-                f"Cells of your own have different answers to {name}. The last one is graded: move "
-                f"the right one into the cell {name}."
+                f"Cells of your own have different answers to {name}. They run in their order, and "
+                f"what the last one leaves is graded: move the right one into the cell {name}."
             )
-        elif not (matching.defines(answer, released) or names & bound_names(answer["source"])):
+        elif not (answer_text.begin(answer, released) or names & bound_names(answer["source"])):
             if others[0] < end:
                 continue  # it is there when the check runs
             sentence = (
@@ -285,7 +286,7 @@ def _late_helpers(
                     f"{matching.named(answer)} uses `{name}`, which no cell of code above its "
                     f"check defines. Move it into the cell {id}.",
                 )
-            elif name in matching.defined_names(run.source):  # and not by another `import`
+            elif name in answer_text.defined_names(run.source):  # and not by another `import`
                 yield Finding(
                     LOOK,
                     f"{matching.named(answer)} uses `{name}`, which is defined above its check and "
@@ -303,17 +304,17 @@ def _misplaced(
     own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
     for answer in filter(matching.is_answer, cells):
         stub = released[answer["id"]]
-        is_untouched = matching.is_untouched(answer, stub)
-        if not is_untouched and matching.defines(answer, stub):
+        is_untouched = answer_text.is_untouched(answer, stub)
+        if not is_untouched and answer_text.begin(answer, stub):
             continue
         for cell in own:
             is_own = matching.grade_id(cell) is None
             if not is_untouched and is_own:
                 continue  # a cell of the learner's own, which runs before the check
-            made = matching.defines(cell, stub)
+            made = answer_text.begin(cell, stub)
             is_read = time.monotonic() < until
             if is_read and not made and is_own and cell["cell_type"] == "code":
-                names = matching.defined_names(stub["source"]) & bound_in(cell["source"])
+                names = answer_text.defined_names(stub["source"]) & bound_in(cell["source"])
                 if names:  # by an unpacking, a loop, an import, ...
                     yield Finding(
                         LOOK,
@@ -343,11 +344,11 @@ def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     for answer in filter(matching.is_answer, code):
         stub = source.by_id[answer["id"]]
-        names = sorted(matching.defined_names(stub["source"]))
+        names = sorted(answer_text.defined_names(stub["source"]))
         if (
             names
-            and not matching.is_untouched(answer, stub)
-            and not any(matching.defines(cell, stub) for cell in code)
+            and not answer_text.is_untouched(answer, stub)
+            and not any(answer_text.begin(cell, stub) for cell in code)
         ):
             cell, name = matching.named(answer), f"`{'`, `'.join(names)}`"
             if re.search(rf"\b(?:{'|'.join(names)})\b", answer["source"]):
@@ -366,7 +367,9 @@ def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
 
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
     answers = [cell for cell in cells if matching.is_answer(cell)]
-    untouched = [each for each in answers if matching.is_untouched(each, source.by_id[each["id"]])]
+    untouched = [
+        each for each in answers if answer_text.is_untouched(each, source.by_id[each["id"]])
+    ]
     if untouched:
         names = ", ".join(str(matching.grade_id(cell)) for cell in untouched)
         yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")

@@ -77,7 +77,7 @@ def check_notebooks(source: Source) -> None:
         one = (answers, source.solved, definition.answer_source)
         other = ("The released notebook", source.released, definition.released_source)
         for title, notebook, text in (one, other):
-            if (found := _answer_above_check(notebook, id)) != text:
+            if (found := matching.answer_above_check(notebook["cells"], id)) != text:
                 what = "no cell" if found is None else "another text in the cell"
                 raise CourseError(
                     f"{title} differs from the definition: it has {what} {id} above its check. "
@@ -96,16 +96,6 @@ def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
             place += f', calls check("{id}")' if id else ", calls no check"
         places[str(matching.grade_id(cell))] = place
     return places
-
-
-def _answer_above_check(notebook: Mapping[str, list[matching.Cell]], id: str) -> str | None:
-    """The text of an exercise's answer cell; None if no such cell of code is above its check."""
-    for cell in notebook["cells"]:
-        if matching.grade_id(cell) == f"check-{id}":
-            break
-        if matching.grade_id(cell) == id and cell["cell_type"] == "code":
-            return str(cell["source"]) if matching.is_answer(cell) else None
-    return None
 
 
 def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str]) -> None:

@@ -193,7 +193,10 @@ def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
 
 
 def not_graded(root: Path, chapter: str) -> list[str]:
-    """Who handed in what has no grade: ungraded, left out or misplaced, or newer than the grade."""
+    """The learners whose submission has no grade, and the paths of misplaced submissions.
+
+    That is a submission that was never graded, could not be graded, or is newer than its grade.
+    """
     source = matching.source_of(root, chapter)
     submitted = root / "course" / "submitted"
     found = [path.relative_to(submitted).as_posix() for path in _misplaced(root)]

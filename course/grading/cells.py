@@ -167,11 +167,16 @@ class CellRunner:
         return session
 
     def _alone(self, position: int) -> Session | None:
-        """A session with the setup and the answer cell of the check at `position` only."""
+        """A session with the setup and the answer cell of the check at `position` only.
+
+        Where the answer is from a cell of the learner's own, the released one runs in front of it.
+        """
         code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
         answers = [n for n, cell in enumerate(code) if matching.is_answer(cell)]
         setup = code[: answers[0]] if answers else code
         own = code[answers[-1] :] if answers else []
+        released = [self.source.by_id[cell["id"]]["source"] for cell in own[:1]]
+        own = [*[cell for cell in code if cell["source"] in released][:1], *own]
         return self._replayed([cell for cell in [*setup, *own] if cell["id"] not in self._dead])
 
     def _replayed(self, cells: list[Cell]) -> Session | None:

@@ -37,7 +37,8 @@ def write(
     """Write the report of a chapter; where its page lies, and what it says.
 
     names: the learners' own, in place of pseudonyms. config: nbgrader's.
-    Raises CourseError if nothing is graded, or if something is graded by other points.
+    Raises CourseError if nothing is graded, or if something is graded by other points, or if the
+    gradebook has points without a result.
     """
     from course.authoring.release import nbgrader_config
     from course.grading import gradebook, grades  # nbgrader takes a second to import
@@ -56,6 +57,8 @@ def write(
     results = [result for result in results if result.learner not in waiting]
     if not results:
         raise CourseError(f"Nothing of {chapter} is graded yet: course grade {chapter}")
+    with gradebook.opened(root, config) as book:
+        grades.check_given(book, chapter, {result.learner for result in counted})
     entered = grades.by_learner(root, chapter, config)
     report = ClassReport(chapter, results, known, given, handed_in, entered)
     secret = batch.secret_of(root)

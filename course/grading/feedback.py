@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections.abc import Set
 from contextlib import suppress
 from html import unescape
 from pathlib import Path
@@ -26,8 +27,7 @@ from traitlets.config import Config
 from course.grading import class_report
 from course.grading.gradebook import check_current
 from course.grading.grades import Grade, by_learner, grade_of
-from course.grading.result import autograded_file, stored
-from course.grading.session import remove
+from course.grading.result import all_stored, autograded_file, stored
 from course.notebook import exercise, matching
 from course.notebook.limited import limited
 from course.shared import extras, files
@@ -59,8 +59,28 @@ minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy 
 """
 
 
+def check_or_exit(root: Path, chapter: str, learners: Set[str], config: Config) -> None:
+    """Raises SystemExit if grades of these learners are not those of now.
+
+    nbgrader would print a CourseError with its traceback. config: nbgrader's.
+    """
+    try:
+        results = [each for each in all_stored(root, chapter) if each.learner in learners]
+        check_current(root, matching.source_of(root, chapter), results, config)
+    except CourseError as problem:
+        raise SystemExit(f"course: {problem}") from None
+
+
 class FeedbackPage(HTMLExporter):
     """The page that a learner gets back, without a script and without anything from elsewhere."""
+
+    def __init__(self, **options: Any) -> None:
+        """Refuse grades that are not those of now, before nbgrader removes pages with `--force`."""
+        super().__init__(**options)
+        converter = options["parent"]  # of `nbgrader generate_feedback`
+        learners = {Path(folder).parent.name for folder in converter.assignments}
+        directory = converter.coursedir
+        check_or_exit(Path(directory.root), directory.assignment_id, learners, self.config)
 
     @property
     def default_config(self) -> Config:
@@ -90,19 +110,13 @@ class Heading(GetGrades):
         if result is None or not result.has_page(root):
             sentence = f"The autograded notebook of {learner} is not that of the grade"
             raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
-        try:
-            source = matching.source_of(root, chapter)
-            check_current(root, source, [result], self.config)
-        except CourseError as problem:
-            # nbgrader has made the folder, and would take it for a page the next time
-            remove(folder)
-            raise SystemExit(f"course: {problem}") from None
         nb, resources = super().preprocess(nb, resources)
         with Gradebook(names["db_url"]) as book:
             own = book.find_submission(chapter, learner)
             grade, is_due = grade_of(own.student, own, own.assignment.max_score), bool(own.duedate)
         files.write(folder / NOTE, _shown(root, chapter, grade))
-        names["heading"] = {"title": source.title, **_heading(grade, is_due=is_due)}
+        title = matching.source_of(root, chapter).title
+        names["heading"] = {"title": title, **_heading(grade, is_due=is_due)}
         statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:

@@ -278,9 +278,10 @@ def roster(root: Path, config: Config) -> list[str]:
 
 
 def class_list(root: Path, config: Config) -> set[str]:
-    """The learners of whom the gradebook knows a name or an address; all where it knows no such.
+    """The learners who have a name or an address in the gradebook; all learners if nobody has one.
 
-    Grading enters an id alone, also that of a folder whose name is mistyped.
+    Grading adds every learner who handed something in, with an id alone. So an id alone may be the
+    mistyped name of a folder.
     """
     if not (known := roster(root, config)):
         return set()

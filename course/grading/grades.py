@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,7 +60,6 @@ def grade_of(student: Student, own: SubmittedAssignment | None, possible: float)
     """The grade of one person. own: what the gradebook has of them in the chapter."""
     if own and not any(each.grades for each in own.notebooks):
         own = None  # an extension alone
-    penalty = (own.late_submission_penalty or 0.0) if own else 0.0
     moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
     notebooks = own.notebooks if own else []
     points = {each.name: each.score for notebook in notebooks for each in notebook.grades}
@@ -70,7 +69,7 @@ def grade_of(student: Student, own: SubmittedAssignment | None, possible: float)
         student.first_name or "",
         student.last_name or "",
         student.email or "",
-        max(0.0, own.score - penalty) if own else 0.0,
+        max(0.0, own.score - (own.late_submission_penalty or 0.0)) if own else 0.0,
         possible,
         moment,
         own.total_seconds_late if own else 0.0,
@@ -98,11 +97,17 @@ def check_grades(book: Gradebook, chapter: str, config: Config) -> None:
             "or says why not. What is not to be graded has to leave course/submitted/. Nothing was "
             "written."
         )
-    known = {result.learner for result in results}
+    check_given(book, chapter, {result.learner for result in results})
+
+
+def check_given(book: Gradebook, chapter: str, learners: Set[str]) -> None:
+    """Raises CourseError if anybody but these learners, who have a result, has points of a check.
+
+    Without a result nobody can tell by which version of the chapter they were given.
+    """
     for own in book.assignment_submissions(chapter):
         grades = [grade for notebook in own.notebooks for grade in notebook.grades]
-        # without a result nobody can tell by which version of the chapter they were given
-        if own.student_id not in known and any(each.auto_score is not None for each in grades):
+        if own.student_id not in learners and any(each.auto_score is not None for each in grades):
             raise CourseError(
                 f"{own.student_id!a} has points in the gradebook, but course/graded/ has no result "
                 f"that says how. Nothing was written. Run: {agreement.again(chapter)}"

@@ -20,9 +20,8 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash, parse_utc
 
 from course.grading import batch, intake
-from course.grading.feedback import older_than_grades
-from course.grading.gradebook import check_current
-from course.grading.result import all_stored, autograded_file, stored
+from course.grading.feedback import check_or_exit, older_than_grades
+from course.grading.result import autograded_file, stored
 from course.grading.session import remove
 from course.grading.writer import write_page
 from course.notebook import matching
@@ -185,11 +184,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         where = root / self.coursedir.feedback_directory
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
         learners = {page.parents[1].name for page in pages}
-        try:
-            results = [each for each in all_stored(root, chapter) if each.learner in learners]
-            check_current(root, matching.source_of(root, chapter), results, self.config)
-        except CourseError as problem:
-            self.fail(str(problem))
+        check_or_exit(root, chapter, learners, self.config)
         older = sorted(learners.intersection(older_than_grades(root, chapter, self.config)))
         if older:
             self.fail(

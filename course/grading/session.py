@@ -65,7 +65,8 @@ class Warm:
             made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
         except OSError as problem:
             raise CourseError(f"{problem.strerror or problem}. {_MAKE_ROOM}") from None
-        # locked as long as this worker runs; another one does not sweep it before it has its name
+        # `_sweep` of another grader removes folders that begin with `_PREFIX` and are not locked:
+        # this one has another name until it is locked, which it is as long as this worker runs
         made.chmod(0o755)
         self._lock = os.open(made, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from course.notebook import compare, matching, plain
+from course.notebook import answer_text, compare, plain
 from course.notebook.exercise import Exercise, load
 from course.notebook.history import UNKNOWN, Run, changed_names, is_of_this_cell, running_cell
 from course.notebook.rules import parsed
@@ -62,7 +62,8 @@ def find(
     is_made_now = is_of_this_cell(name, value)
     last = about[-1] if about and not is_made_now else None
     is_older = last is not None and name not in last.bound
-    if last is not None and last.error is None and is_older and last.leaves_out(name):
+    is_left_out = is_older and last is not None and last.error is None and last.leaves_out(name)
+    if last is not None and is_left_out and not _changes_another(exercise, last, about):
         return Answer("missing", sentence=_renamed_now(exercise, last))
     note = ""
     if last is not None and last.error not in (None, UNKNOWN) and is_older:
@@ -81,6 +82,12 @@ def find(
         note = note or _replaced_by_stub(exercise, about)
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
+
+
+def _changes_another(exercise: Exercise, last: Run, about: Sequence[Run]) -> bool:
+    """Whether the answer cell changes in place what another cell made."""
+    others = (run for run in about if run.cell_id != exercise.id and exercise.name in run.bound)
+    return exercise.name in changed_names(last.source) and any(others)
 
 
 def _maker(last: Run | None, name: str) -> str | None:
@@ -105,7 +112,7 @@ def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run])
     released = {"source": exercise.released_source}
     has_answer = in_place and not (
         in_place[0].leaves_out(exercise.name)
-        or matching.is_untouched({"source": in_place[0].source}, released)
+        or answer_text.is_untouched({"source": in_place[0].source}, released)
     )
     if has_answer and last is not None:
         if in_place[0].source.strip() == last.source.strip():

@@ -139,7 +139,7 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             report = with_note(report, found)
             finished = record.note_check(released, report, found.source)
             if finished:
-                report = replace(report, message=finished)
+                report = replace(report, message=f"{report.message} {finished}".strip())
             if shown := live.note(exercise, report):
                 report = replace(report, notes=(*report.notes, shown))
     except KeyboardInterrupt:

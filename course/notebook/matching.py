@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from course.notebook import built_notebook, chapter_folder, exercise
+from course.notebook import answer_text, built_notebook, chapter_folder, exercise, own_answers
 from course.shared import paths
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
@@ -25,9 +25,8 @@ MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
 MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
 """Lists and objects in a notebook, which may have twice as many texts; bytes of an older format."""
 
+Cell = answer_text.Cell
 AGAIN = "Save it in JupyterLab and hand it in again."
-
-Cell = dict[str, Any]
 
 
 class Refused(Exception):
@@ -121,18 +120,20 @@ def repair(content: bytes, source: Source) -> Repaired:
     numbers = {id: number for number, id in enumerate(by_id, 1)}
     own: list[tuple[int, Cell]] = []  # with the number of the released cell before
     last = 0
-    for cell, known in zip(handed_in, _found(handed_in, by_id, marked, notes), strict=True):
-        if known is not None and known["id"] in placed:
-            _choose_one(placed, known, cell, notes)
-            known = None
-        if known is None and cell["source"].startswith(chapter_folder.FIRST_LINE):
-            continue  # it installs the course where a chapter was opened as a hosted copy
-        if known is None:
-            own.append((last, _own(cell)))
-        else:
-            placed.setdefault(known["id"], cell)
+    found = _found(handed_in, by_id, marked, notes)
+    chosen = _chosen(handed_in, found, by_id, notes)
+    for at, (cell, known) in enumerate(zip(handed_in, found, strict=True)):
+        if known is not None and at == chosen[known["id"]]:
+            placed[known["id"]] = cell
             last = numbers[known["id"]]
-    _take_own_answers(released_cells, placed, own, notes)
+        elif not cell["source"].startswith(chapter_folder.FIRST_LINE):
+            # that installs the course where a chapter was opened as a hosted copy
+            own.append((last, own_answers.without_marks(cell)))
+    answers = {number: cell for number, cell in enumerate(released_cells, 1) if is_answer(cell)}
+    notes += [
+        f"The cell {id} was as released; the answer in another cell counts."
+        for id in own_answers.take(answers, placed, own)
+    ]
     cells = [cell for place, cell in own if place == 0]
     positions = [numbers[id] for id in placed]
     if positions != sorted(positions):
@@ -163,7 +164,7 @@ def _check_chapter(cells: list[Cell], marked: Mapping[str, Cell], chapter: str) 
 
 _PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}
 _PLURALS |= {"it was": "they were", "was there": "were there", "it is": "they are"}
-_PLURALS |= {"one of them counts": "one of each counts", "was as released": "were as released"}
+_PLURALS |= {"was as released": "were as released"}
 _PLURALS |= {"the answer in another cell counts": "the answers in other cells count"}
 
 
@@ -214,6 +215,16 @@ def checked_exercise(cell: Cell) -> str | None:
     """The exercise that a check cell asks for by `check("the-id")`; None for other cells."""
     id = str(grade_id(cell)).removeprefix("check-")
     return id if is_check(cell) and cell["source"].strip() == f'check("{id}")' else None
+
+
+def answer_above_check(cells: Iterable[Cell], id: str) -> str | None:
+    """The text of an exercise's answer cell; None if no such cell of code is above its check."""
+    for cell in cells:
+        if grade_id(cell) == f"check-{id}":
+            break
+        if grade_id(cell) == id and cell["cell_type"] == "code":
+            return str(cell["source"]) if is_answer(cell) else None
+    return None
 
 
 def cells_of(content: bytes) -> list[Cell]:
@@ -286,92 +297,34 @@ def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) ->
     return by_id.get(cell["id"])
 
 
-def _choose_one(placed: dict[str, Cell], known: Cell, cell: Cell, notes: list[str]) -> None:
-    """Place one of two cells with the same id: the one with an answer; of two answers the later."""
-    name = grade_id(known) or known["id"]
-    first = placed[known["id"]]
-    counts_first = first["id"] == known["id"] and not is_untouched(first, known)
-    if is_answer(known) and not is_untouched(cell, known) and not counts_first:
-        placed[known["id"]] = cell
-    notes.append(f"The cell {name} was there more than once; one of them counts.")
-
-
-def _take_own_answers(
-    released_cells: list[Cell],
-    placed: dict[str, Cell],
-    own: list[tuple[int, Cell]],
+def _chosen(
+    handed_in: list[Cell],
+    found: list[Cell | None],
+    by_id: Mapping[str, Cell],
     notes: list[str],
-) -> None:
-    """Take an answer out of a cell of the learner's own, where the answer cell is as released.
+) -> dict[str, int]:
+    """The place in the notebook of the cell that counts, of each released cell by its id.
 
-    As in the learner's notebook, the last definition counts. It may use what the learner's own
-    cells before it define, so those from below the answer cell run in front of it. They run where
-    they stand, too, because they may need the cells in between; earlier versions of the answer do
-    not.
+    Of several answer cells it is the last above the check that has an answer, as when the notebook
+    runs from top to bottom; where none has, the last that has one. Of other cells it is the first.
     """
-    code = [(place, cell) for place, cell in own if cell["cell_type"] == "code"]
-    taken: list[Cell] = []
-    for number, released in enumerate(released_cells, 1):
-        answer = placed.get(released["id"])
-        is_open = answer is not None and is_answer(released) and is_untouched(answer, released)
-        found = [at for at, (_, cell) in enumerate(code) if is_open and defines(cell, released)]
-        if found:
-            before, (_, answer) = code[: found[-1]], code[found[-1]]
-            placed[released["id"]] = answer
-            below = [cell for place, cell in before if place >= number]
-            own += [(number - 1, _own(cell)) for cell in below]
-            taken += [answer, *(cell for cell in below if defines(cell, released))]
-            moved = [*before, (number, answer)]
-            code[: len(moved)] = [(min(place, number - 1), cell) for place, cell in moved]
-            name = grade_id(released)
-            notes.append(f"The cell {name} was as released; the answer in another cell counts.")
-    own[:] = [each for each in own if not any(each[1] is cell for cell in taken)]
-
-
-def is_untouched(answer: Cell, released: Cell) -> bool:
-    """Whether an answer cell is as released but for comments, or holds no code of an answer.
-
-    That is nothing, lines of `pass`, constants and `print(...)`, or the head of the answer alone.
-    """
-    text, stub = (_without_comments(cell["source"]) for cell in (answer, released))
-    return text in ("", stub) or _without_code(released["source"]).fullmatch(text) is not None
-
-
-def _without_comments(source: str) -> str:
-    """The text without lines that are comments, and without spaces at the ends."""
-    lines = [line.rstrip() for line in source.splitlines()]
-    return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
-
-
-def defines(cell: Cell, released: Cell) -> str:
-    """The part of a cell that begins to define a name of the released answer cell; or ""."""
-    names = f"(?:{_pattern_of_names(released['source'])})"
-    begin = rf"(?m)^(?:[ \t]*(?:def|class)[ ]+{names}\b|{names}[ ]*(?:[,:]|=(?!=)))"
-    found = re.search(begin, cell["source"])
-    return found[0].strip() if found else ""
-
-
-@cache
-def _pattern_of_names(released: str) -> str:
-    """A pattern of the names that this answer cell defines."""
-    return "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # matches nothing
-
-
-_CONSTANT = r"""(?:pass|None|[\d.]+|"{3}[^"]*"{3}|'{3}[^']*'{3}|"[^"\n]*"|'[^'\n]*')"""
-
-
-@cache
-def _without_code(released: str) -> re.Pattern[str]:
-    """A pattern of texts in place of this answer cell that hold no code of an answer."""
-    names = _pattern_of_names(released)
-    head = rf"(?:def|class)[ ]+(?:{names})\b[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
-    # where no name is defined, a person reads the answer: that may be a text or `print(...)`
-    lines = "(?!)" if names == "(?!)" else rf"(?:(?:{_CONSTANT}|print\([^\n]*\))(?:\n|\Z))+"
-    return re.compile(f"{head}|{lines}")
-
-
-def _own(cell: Cell) -> Cell:
-    return {**cell, "id": "", "metadata": {}}
+    copies: dict[str, list[int]] = {}
+    for at, known in enumerate(found):
+        if known is not None:
+            copies.setdefault(known["id"], []).append(at)
+    chosen = {}
+    for id, places in copies.items():
+        check = copies.get(f"check-{id}", [len(found)])[0]
+        released = by_id[id]
+        written = [at for at in places if not answer_text.is_untouched(handed_in[at], released)]
+        above = [at for at in written if at < check]
+        counting = (above[-1:] or written[-1:] or places) if is_answer(released) else places
+        chosen[id] = counting[0]
+        if len(places) > 1:
+            which = f"number {places.index(counting[0]) + 1} from the top counts"
+            name = grade_id(released) or id
+            notes.append(f"The cell {name} was there {len(places)} times; {which}.")
+    return chosen
 
 
 def _found(
@@ -381,11 +334,11 @@ def _found(
     found = [_which(cell, by_id, marked) for cell in handed_in]
     present = {cell["id"] for cell in found if cell is not None}
     lost = [cell for cell in by_id.values() if cell["id"] not in present]
-    defined = {cell["id"]: defined_names(cell["source"]) for cell in lost}
+    defined = {cell["id"]: answer_text.defined_names(cell["source"]) for cell in lost}
     for at, cell in enumerate(handed_in):
         if found[at] is not None or not lost:
             continue
-        names = defined_names(cell["source"])
+        names = answer_text.defined_names(cell["source"])
         same = (each for each in lost if _is_same(cell, each, names & defined[each["id"]]))
         if released := next(same, None):
             lost.remove(released)
@@ -403,15 +356,6 @@ def _is_same(cell: Cell, released: Cell, defined: Set[str]) -> bool:
     text = cell["source"].strip()
     is_equal = text == released["source"].strip() and cell["cell_type"] == released["cell_type"]
     return bool(text) and is_equal
-
-
-def defined_names(source: str) -> set[str]:
-    """The functions, classes and variables that a cell defines at its top level."""
-    return set(_DEFINED.findall(source))
-
-
-# not parsed: a text can be made to take minutes, and hundreds of times its size
-_DEFINED = re.compile(r"^(?:(?:def|class) +|(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
 
 
 def _mended(released: Cell, cell: Cell | None, notes: list[str]) -> list[Cell]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterable
@@ -298,8 +299,11 @@ def test_no_page_of_feedback_has_points_of_an_older_definition(
     school: School, arguments: list[str]
 ) -> None:
     _graded(school)
+    folder = school.root / "course" / "feedback" / "ada" / CHAPTER
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
     done = _nbgrader(school, *arguments, CHAPTER)
     assert done.returncode == 1
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert f"{CHECK} ({PIXELS:g} points and {PIXELS + 1:g} points)" in done.stderr
     assert BUILD in done.stderr
     assert "Traceback" not in done.stderr
@@ -314,3 +318,13 @@ def test_no_report_has_points_of_an_older_definition(
     with pytest.raises(CourseError, match=BUILD):
         class_files.write(school.root, CHAPTER)
     assert not (school.root / "course" / "reports").exists()
+
+
+def test_no_report_leaves_out_points_whose_result_is_lost(school: School, honest: bytes) -> None:
+    # it said that bob had handed nothing in, and the export refused him
+    school.submit("bob", honest)
+    batch.grade(school.root, CHAPTER, workers=1)
+    (school.root / "course" / "graded" / "bob" / f"{CHAPTER}.json").unlink()
+    shutil.rmtree(school.root / "course" / "submitted" / "bob")
+    with pytest.raises(CourseError, match="'bob' has points in the gradebook, but course/graded/"):
+        class_files.write(school.root, CHAPTER)

@@ -8,6 +8,7 @@ import sample
 from checked_cells import NEGATED, STRIDES, Pretender, _run_in_python, checked
 
 import tensorkit as tk
+from course.notebook import helpers, record
 from course.notebook.check import check, judge
 from course.notebook.exercise import Exercise, case, exercise, load
 
@@ -26,6 +27,13 @@ def test_a_usual_mistake_is_recognised_and_named():
     assert report.mistake == "counts bytes"
     assert report.message == "These are bytes: divide by the element size."
     assert report.score == 0.0
+
+
+def test_a_warning_comes_before_the_words_about_a_finished_chapter(monkeypatch):
+    # they replaced it: the answer was in another cell, and was not graded
+    monkeypatch.setattr(helpers, "note", lambda *_: "Move it.")
+    monkeypatch.setattr(record, "note_check", lambda *_: "Well done.")
+    assert checked(strides_of=sample.strides_of).message == "Move it. Well done."
 
 
 def test_a_mistake_is_not_named_on_one_agreement_alone():

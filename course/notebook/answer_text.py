@@ -1,0 +1,110 @@
+"""Whether the text of a cell holds an answer, told without parsing it.
+
+A text can be made to take a parser minutes, and hundreds of times its size. A cell *gives* an
+answer if it defines a name of the released answer cell, or changes the dictionary of that name.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+Cell = dict[str, Any]
+
+
+def is_untouched(answer: Cell, released: Cell) -> bool:
+    """Whether an answer cell is as released but for comments, or holds no code of an answer.
+
+    That is nothing, lines of `pass`, constants and `print(...)`, or the head of the answer alone.
+    """
+    text, stub = (_without_comments(cell["source"]) for cell in (answer, released))
+    return text in ("", stub) or _without_code(released["source"]).fullmatch(text) is not None
+
+
+def is_copy(cell: Cell, released: Cell) -> bool:
+    """Whether a cell defines the names of an answer cell, and has no answer."""
+    return bool(begin(cell, released)) and is_untouched(cell, released)
+
+
+def given(cell: Cell, released_cells: list[Cell]) -> set[str]:
+    """The ids of those of these answer cells to which a cell gives an answer."""
+    text = {"source": without_texts(cell["source"])}
+    return {
+        released["id"]
+        for released in released_cells
+        if _begin(released["source"]).search(text["source"]) and not is_untouched(cell, released)
+    }
+
+
+def begin(cell: Cell, released: Cell) -> str:
+    """The part of a cell that begins to give the answer of a released answer cell; or ""."""
+    found = _begin(released["source"]).search(without_texts(cell["source"]))
+    return found[0].strip() if found else ""
+
+
+def names(cell: Cell, released: Cell) -> bool:
+    """Whether a cell has a name of this answer cell anywhere."""
+    return re.search(rf"\b(?:{_names(released['source'])})\b", cell["source"]) is not None
+
+
+def defined_names(source: str) -> set[str]:
+    """The functions, classes and variables that a cell defines at its top level."""
+    return set(_DEFINED.findall(source))
+
+
+_DEFINED = re.compile(r"^(?:(?:def|class) +|(?=\w+[ \t]*=[^=]))(\w+)", re.MULTILINE)
+
+
+@cache
+def _names(released: str) -> str:
+    """A pattern of the names that this answer cell defines."""
+    return "|".join(map(re.escape, sorted(defined_names(released)))) or "(?!)"  # matches nothing
+
+
+@cache
+def _begin(released: str) -> re.Pattern[str]:
+    """A pattern of the parts of a text that begin to give an answer of this answer cell."""
+    name = f"(?:{_names(released)})"
+    defined = rf"^(?:[ \t]*(?:def|class)[ ]+{name}\b|{name}[ ]*(?:[,:]|=(?!=)))"
+    changed = rf"\b{name}(?:\[[^\n]{{0,200}}\][ ]?=(?!=)|\.(?:update|setdefault)\(|[ ]?\|=)"
+    return re.compile(f"(?m){defined}|{changed}")
+
+
+def without_texts(source: str) -> str:
+    """A program with "" in place of its comments and its strings, which may mention any name.
+
+    >>> without_texts("# f\\nx = \'\'\'\\nf, and g\'\'\'\\ndef f(): ...")
+    '""\\nx = ""\\ndef f(): ...'
+    """
+    return _TEXTS.sub('""', source)
+
+
+# a string that does not end takes all the rest: to look for each end anew is quadratic
+_TEXTS = re.compile(
+    r"""\#[^\n]* | ("{3}|'{3}) .*? (?:\1|\Z)"""
+    r"""| "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'?""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _without_comments(source: str) -> str:
+    """The text without lines that are comments, and without spaces at the ends."""
+    lines = [line.rstrip() for line in source.splitlines()]
+    return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
+
+
+_CONSTANT = r"""(?:pass|None|[\d.]+|"{3}[^"]*"{3}|'{3}[^']*'{3}|"[^"\n]*"|'[^'\n]*')"""
+_PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)"
+"""In their parentheses, which may stand on several lines."""
+
+
+@cache
+def _without_code(released: str) -> re.Pattern[str]:
+    """A pattern of texts in place of this answer cell that hold no code of an answer."""
+    name = _names(released)
+    rest = rf"(?:{_PARAMETERS})?[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
+    head = rf"(?:def|class)[ ]+(?:{name})\b{rest}"
+    # where no name is defined, a person reads the answer: that may be a text or `print(...)`
+    lines = "(?!)" if name == "(?!)" else rf"(?:(?:{_CONSTANT}|print\([^\n]*\))(?:\n|\Z))+"
+    return re.compile(f"{head}|{lines}")

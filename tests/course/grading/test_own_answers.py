@@ -1,0 +1,187 @@
+"""Answers in cells of the learner's own: what ran in the learner's notebook is what is graded."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import CHAPTER, FILE, ROOT, Class, Notebook, cell_of
+
+from course.cli import doctor
+from course.grading.session import Warm
+from course.notebook import answer_text, exercise, matching
+from course.sandbox import profiles
+
+COPY = exercise.load()["private-copy"]
+TYPES = exercise.load()["which-dtype"]
+RIGHT = TYPES.reference if isinstance(TYPES.reference, dict) else {}
+HALF = len(RIGHT) // 2
+FIRST, REST = dict([*RIGHT.items()][:HALF]), dict([*RIGHT.items()][HALF:])
+
+
+def changes(answers: dict[str, Any]) -> str:
+    """A cell that writes these predictions into the dictionary, one by one."""
+    return "\n".join(f'dtypes["{key}"] = "{value}"' for key, value in answers.items())
+
+
+ABOVE, BETWEEN, BELOW = 0, 1, 2
+"""Where a cell of the learner's own stands: above the answer cell, above the check, below it."""
+LAYOUTS: dict[str, list[tuple[int, str]]] = {
+    "calls the released one": [
+        (BELOW, "old = private_copy\ndef private_copy(array):\n    return old(array).clone()")
+    ],
+    "keeps the released one in another cell": [
+        (BETWEEN, "old = private_copy"),
+        (BETWEEN, "def private_copy(array):\n    return old(array).clone()"),
+    ],
+    "keeps the released one above its answer": [
+        (ABOVE, "old = private_copy"),
+        (BELOW, "def private_copy(array):\n    return old(array).clone()"),
+    ],
+    "checked again without a cell that overwrites a name": [
+        (ABOVE, "list = 3"),
+        (BELOW, "old = private_copy\ndef private_copy(a):\n    return list([old(a).clone()])[0]"),
+    ],
+    "above a copy of the released one": [
+        (ABOVE, COPY.solution_source),
+        (BETWEEN, COPY.released_source),
+    ],
+    "above a text that names it": [
+        (BELOW, COPY.solution_source),
+        (BELOW, '"""\nprivate_copy, mended:\nprivate_copy = view and copy\n"""'),
+    ],
+    "extends the dictionary": [(BELOW, f"dtypes = {{**dtypes, **{RIGHT!r}}}")],
+    "fills the keys": [(BETWEEN, f"dtypes = dict(zip(dtypes, {[*RIGHT.values()]!r}))")],
+    "in two halves": [(BETWEEN, f"dtypes = dtypes | {FIRST!r}"), (BELOW, f"dtypes |= {REST!r}")],
+    "entry by entry": [(BELOW, changes(FIRST)), (BELOW, changes(REST))],
+    "by an update": [(BELOW, f"answers = {RIGHT!r}"), (BELOW, "dtypes.update(answers)")],
+    "by an update above the check": [(BETWEEN, f"dtypes.update({RIGHT!r})")],
+    "in a loop": [
+        (BELOW, f"for key, value in {RIGHT!r}.items():\n    dtypes[key] = value"),
+    ],
+    "both in one cell": [
+        (
+            BELOW,
+            f"old = private_copy\ndtypes = {{**dtypes, **{RIGHT!r}}}\n"
+            "def private_copy(array):\n    return old(array).clone()",
+        )
+    ],
+}
+
+
+def put(notebook: Notebook, id: str, own: list[tuple[int, str]]) -> Notebook:
+    """Put cells of the learner's own around an answer cell."""
+    for number, (where, text) in enumerate(own):
+        place = (f"exercise-{id}", id, f"check-{id}")[where]
+        cell = {"cell_type": "code", "id": f"{id}-{number}", "metadata": {}, "source": text}
+        ids = [each["id"] for each in notebook["cells"]]
+        at = ids.index(f"{id}-{number - 1}" if (where, number) in _below(own) else place) + 1
+        notebook["cells"].insert(at, cell)
+    return notebook
+
+
+def _below(own: list[tuple[int, str]]) -> list[tuple[int, int]]:
+    """The cells that stand directly below the one before, with their numbers."""
+    return [(own[n][0], n) for n in range(1, len(own)) if own[n][0] == own[n - 1][0]]
+
+
+def ids_in(own: list[tuple[int, str]]) -> list[str]:
+    """The exercises that these cells answer."""
+    text = "\n".join(text for _, text in own)
+    return [each.id for each in (COPY, TYPES) if each.name in text]
+
+
+def found_by_the_doctor(notebook: Notebook, folder: Path) -> list[str]:
+    (folder / FILE).write_text(json.dumps(notebook), "utf-8")
+    return [
+        f"{each.kind} {each.sentence}"
+        for each in doctor.examine(folder, doctor.source_for(ROOT, CHAPTER))
+    ]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_an_answer_in_own_cells_is_graded_as_it_ran(
+    klass_once: Class, tmp_path: Path, name: str
+) -> None:
+    own = LAYOUTS[name]
+    ids = ids_in(own)
+    notebook = put(klass_once.blank(), ids[0], own)
+    points = klass_once.points(notebook)
+    assert {id: points[id] for id in ids} == {id: exercise.load()[id].points for id in ids}
+    found = found_by_the_doctor(notebook, tmp_path)
+    for id in ids:
+        assert any(id in each and "as released; the answer" in each for each in found)
+        assert not any("Not started" in each and id in each for each in found)
+
+
+@pytest.mark.parametrize("rest", [f"dtypes.update({REST!r})", changes(REST)])
+def test_predictions_below_the_check_beside_a_filled_cell_are_told(
+    klass_once: Class, tmp_path: Path, rest: str
+) -> None:
+    # the check says it, too: "`dtypes` was changed in ..."
+    notebook = put(klass_once.blank(), TYPES.id, [(BELOW, rest)])
+    cell_of(notebook, TYPES.id)["source"] = f"dtypes = {FIRST!r}"
+    assert klass_once.points(notebook)[TYPES.id] < TYPES.points
+    both = f"look The cell {TYPES.id} and a cell of your own both have an answer."
+    assert any(each.startswith(both) for each in found_by_the_doctor(notebook, tmp_path))
+
+
+@pytest.fixture(scope="module")
+def warm_with_the_usual_limits():
+    profile = profiles.best()
+    if profile is None:
+        pytest.skip("this machine has no sandbox")
+    with Warm(profile, number=9) as started:
+        yield started
+
+
+@pytest.mark.parametrize("chapter", exercise.chapters())
+def test_an_answer_may_read_the_released_code(chapter: str, warm_with_the_usual_limits: Warm):
+    klass = Class(warm_with_the_usual_limits, matching.source_of(ROOT, chapter))
+    notebook = klass.blank()
+    for id, each in klass.exercises.items():
+        put(notebook, id, [(BELOW, f"released = {each.name}\n{each.solution_source}")])
+    reports = [each.report for each in klass.grade(notebook).exercises]
+    assert [report.exercise_id for report in reports if report.status != "passed"] == []
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_copies_that_above_the_check_counts(
+    klass_once: Class, tmp_path: Path, order: tuple[int, int]
+) -> None:
+    # the answer cell was cut and pasted; a wrong version of it was left below the check
+    notebook = klass_once.blank()
+    cell = cell_of(notebook, COPY.id)
+    right = {**deepcopy(cell), "id": "pasted", "source": COPY.solution_source}
+    wrong = {**deepcopy(cell), "id": "older", "source": COPY.solution_source + " + 1"}
+    at = notebook["cells"].index(cell)
+    notebook["cells"][at : at + 2] = [right, notebook["cells"][at + 1], wrong]
+    if order == (1, 0):
+        notebook["cells"][at], notebook["cells"][at + 2] = wrong, right
+    is_right = order == (0, 1)
+    assert (klass_once.points(notebook)[COPY.id] == COPY.points) == is_right
+    found = found_by_the_doctor(notebook, tmp_path)
+    assert f"repaired The cell {COPY.id} was there 2 times; number 1 from the top counts." in found
+
+
+@pytest.mark.parametrize("metadata", [{}, {"nbgrader": {"grade_id": COPY.id}}])
+def test_a_copy_of_the_released_cell_replaces_no_answer(
+    klass_once: Class, metadata: dict[str, Any]
+) -> None:
+    notebook = klass_once.blank()
+    cell = cell_of(notebook, COPY.id)
+    copy = {**deepcopy(cell), "id": "copy", "metadata": metadata}
+    cell["source"] = COPY.solution_source
+    notebook["cells"].insert(notebook["cells"].index(cell) + 1, copy)
+    assert klass_once.points(notebook)[COPY.id] == COPY.points
+
+
+def test_a_head_on_several_lines_is_no_answer() -> None:
+    released = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    pass"}
+    for text in ("def f(shape,\n  stride=(1, 2),\n) -> int:\n    ...", "def f(a, b):\n    ..."):
+        assert answer_text.is_untouched({"source": text}, released)
+    answer = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    return shape"}
+    assert not answer_text.is_untouched(answer, released)
