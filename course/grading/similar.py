@@ -31,6 +31,7 @@ from itertools import combinations
 from pathlib import Path
 
 import tensorkit
+from course.notebook import exercise as exercises
 from course.notebook.exercise import Exercise
 
 LENGTH = 6
@@ -46,6 +47,10 @@ LEAST_OF_EQUAL = 60
 """Rare shingles from which on the same program, names aside, makes two answers alike."""
 LEAST_UNUSUAL = 20
 """Unusual tokens that two answers have at least which are the same short program."""
+MANY, ODD_WORDS = 6, 2
+"""Learners with the same short program, and words in the texts of all of them, from which on they
+are alike: words, also of comments, that nobody else wrote and that no text of the course has."""
+WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_OF_RUN = 3
 """Tokens of the shortest code in a hint that is looked for in an answer."""
 MOST = 20_000
@@ -173,10 +178,15 @@ def pairs(
     given: the shingles of `given_code`, which are left out.
     """
 
-    def is_unusual(own: Answer, learner: str) -> bool:
-        """Whether a program is unusual, whatever others wrote, and not the usual one."""
-        usual = _is_usual(near.get(own, {own}), numbers)
-        return not usual and _n_unusual(answers[learner], given) >= LEAST_UNUSUAL
+    def equal(own: Answer) -> list[str]:
+        """The learners with the same program, names aside, if it or their words are unusual."""
+        group = learners[own]
+        if len(group) < 2 or len(rare.get(own, ())) >= LEAST_OF_EQUAL:
+            return group
+        if _is_usual(near.get(own, {own}), numbers):
+            return []
+        is_unusual = _n_unusual(answers[group[0]], given) >= LEAST_UNUSUAL
+        return group if is_unusual else _with_odd_words(group, answers)
 
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
@@ -185,16 +195,34 @@ def pairs(
     near = _near([own for own in numbers if len(own) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
     found = []
-    for own, (first, *others) in learners.items():
-        n_rare = len(rare.get(own, ()))
-        if others and (n_rare >= LEAST_OF_EQUAL or is_unusual(own, first)):
-            found += [Pair(exercise, first, other, 1.0, n_rare or len(own)) for other in others]
+    for own in learners:
+        first, *others = equal(own) or [""]
+        number = len(rare.get(own, own))
+        found += [Pair(exercise, first, other, 1.0, number) for other in others]
     for one, other in combinations(rare, 2):
         if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
             likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
             if likeness >= ALIKE:
                 found.append(Pair(exercise, learners[one][0], learners[other][0], likeness, shared))
     yield from sorted(found, key=lambda pair: (-pair.likeness, -pair.shared))
+
+
+def _with_odd_words(group: Sequence[str], answers: Mapping[str, str]) -> list[str]:
+    """The learners of a group who share words that are in no other answer and no text of ours."""
+    words = {learner: set(WORD.findall(text[:MOST])) for learner, text in answers.items()}
+    others = set().union(*(words[learner] for learner in answers.keys() - {*group}), _our_words())
+    counted = Counter(word for learner in group for word in words[learner] - others)
+    odd = {word for word, number in counted.items() if number >= MANY}
+    found = [learner for learner in group if len(words[learner] & odd) >= ODD_WORDS]
+    return found if len(found) >= MANY else []
+
+
+@cache
+def _our_words() -> Set[str]:
+    """The words of the exercises' and of the library's source."""
+    tops = Path(tensorkit.__path__[0]), Path(exercises.__file__).parents[1] / "exercises"
+    files = (file for top in tops for file in top.rglob("*.py"))
+    return {word for file in files for word in WORD.findall(file.read_text(encoding="utf-8"))}
 
 
 def _near(answers: Sequence[Answer]) -> dict[Answer, set[Answer]]:

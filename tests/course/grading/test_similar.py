@@ -388,6 +388,38 @@ def test_a_usual_mistake_that_is_a_class_is_no_likeness() -> None:
     assert similar.shingles(wrong) <= given("nested-no-grad")
 
 
+PIGLETS = """\
+def to_unit_range(image):
+    # wee piglets, summed
+    piglets = image.float().sum(2)
+    return piglets / (3 * 255)
+"""
+PLAIN = PIGLETS.replace("    # wee piglets, summed\n", "").replace("piglets", "total")
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "is_found"),
+    [(PIGLETS, "", True), (PIGLETS, PIGLETS, False), (PLAIN, "", False)],
+)
+def test_many_copies_of_a_short_answer_are_found_if_nobody_else_has_its_words(
+    text: str, others: str, is_found: bool
+) -> None:
+    asked = EXERCISES["pixels"]
+    copies = {f"copy {n}": text for n in range(18)}
+    copies |= {"copy 18": f"%%time\n{text}\n", "copy 19": f"{text}# unlike the others\n"}
+    rest = {f"more {n}": asked.released_source for n in range(112)}
+    # another program with the same words
+    rest["other"] = others.replace(".sum(2)", ".mean(2)").replace("(3 * 255)", "255")
+    found = groups(asked, copies | rest)
+    assert found == ({frozenset(copies)} if is_found else set())
+
+
+def test_few_copies_of_a_short_answer_are_no_pair() -> None:
+    copies = {f"copy {n}": PIGLETS for n in range(similar.MANY - 1)}
+    rest = {f"more {n}": EXERCISES["pixels"].released_source for n in range(100)}
+    assert groups(EXERCISES["pixels"], copies | rest) == set()
+
+
 @pytest.mark.parametrize("n_copies", [2, 7, 20])
 def test_of_a_class_that_writes_alike_only_the_copies_are_found(n_copies: int) -> None:
     obvious = "    return start + (end - start) * tk.arange(steps) / max(steps - 1, 1)"
