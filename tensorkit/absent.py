@@ -94,7 +94,7 @@ _FAMILIES = {
     "1 - tk.erf(x.double()), which is 0 beyond 6,": "erfc",
     "(x.abs() % abs(y)) * x.sign()": "fmod",
     "tk.where(x.isnan(), 0.0, x), and clamp for infinities,": "nan_to_num",
-    "x[~x.isnan()] and its mean, sum": "nanmean nansum nanmedian",
+    "x[~x.isnan()] and its mean, sum, sort": "nanmean nansum nanmedian",
     "x.sort().values, by position": "median msort kthvalue quantile",
     "(x[:, None] == y).any(1)": "isin",
     "x[index] = values": "index_copy_ index_fill_ masked_scatter_ put_ index_copy index_fill "
@@ -112,12 +112,12 @@ _FAMILIES = {
     "x + value * y / z": "addcdiv",
     "tk.bmm and +": "baddbmm",
     "x.amin() and x.amax()": "aminmax",
-    "x.var() and x.mean()": "var_mean std_mean",
+    "x.var() or x.std(), and x.mean()": "var_mean std_mean",
     "x.nonzero()": "argwhere",
     "x.flatten()[index]": "take",
     "10 ** tk.linspace(a, b, n)": "logspace",
     "tk.manual_seed": "get_rng_state set_rng_state",
-    "NumPy's function of this name, with x.numpy(),": "cumprod searchsorted unique copysign "
+    "NumPy's function of this name, with x.numpy(),": "cumprod searchsorted copysign "
     "heaviside fmax fmin signbit frexp ldexp nextafter gcd lcm sinc i0 deg2rad rad2deg rot90 cross "
     "cov corrcoef gradient trapezoid histogram nanquantile isposinf isneginf unravel_index vander "
     "diagflat atleast_1d atleast_2d arcsinh arccosh arctanh asinh acosh atanh",
@@ -126,10 +126,6 @@ _FAMILIES = {
     "(x * x + y * y).sqrt()": "hypot",
     "tk.log(x / (1 - x))": "logit",
     "x.bincount().argmax(), for integers": "mode",
-    "tk.where(tk.arange(rows)[:, None] >= tk.arange(columns), x, 0)": "tril",
-    "tk.where(tk.arange(rows)[:, None] <= tk.arange(columns), x, 0)": "triu",
-    "tk.stack([x] * n, dim + 1).flatten(dim, dim + 1)": "repeat_interleave",
-    "x.gather(dim, index.expand(size))": "take_along_dim",
     "x.transpose or x.movedim": "swapdims moveaxis",
     "x[..., None] * tk.eye(n)": "diag_embed",
     "x.diagonal().fill_(value)": "fill_diagonal_",
@@ -181,12 +177,9 @@ _PARTS = {
     "tk.cat with tk.zeros": "pad ZeroPad2d ConstantPad1d",
     "x.clamp(0, 6)": "relu6 ReLU6",
     "tk.where(x > 0, x, x.clamp(max=0).exp() - 1)": "elu ELU",
-    "tk.nn.MSELoss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
-    "(x - y).abs().mean()": "L1Loss l1_loss",
-    "binary_cross_entropy_with_logits, without sigmoid,": "BCELoss binary_cross_entropy",
-    "(y * (y.log() - x)).sum()": "KLDivLoss kl_div",
-    "weight[positions], with weight = tk.nn.Parameter(tk.randn(n, d)),": "Embedding embedding",
-    "tk.where(x > 0, x, slope * x)": "LeakyReLU leaky_relu PReLU prelu",
+    "tk.nn.MSELoss or L1Loss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
+    "(y * (y.log() - x)).mean(), for y > 0,": "KLDivLoss kl_div",
+    "tk.where(x > 0, x, slope * x)": "PReLU prelu",
     "its formula in forward, as in x * x.sigmoid(),": "SELU selu CELU celu Mish mish GLU glu "
     "Hardtanh hardtanh Hardsigmoid hardsigmoid Hardswish hardswish LogSigmoid logsigmoid",
     'tk.device("cuda") if tk.cuda.is_available()': "current_accelerator",
@@ -210,10 +203,11 @@ _OPTIONS = {
     "a loop over named_parameters(), or state_dict(), which has all names of shared ones": (
         "keep_vars prefix remove_duplicate"
     ),
+    "layer(i) * (i != padding_idx)[..., None], which is 0 there and has no gradient": "padding_idx",
     "layer.bias.requires_grad_(False), which then stays 0": "bias",
     "layer.requires_grad_(False): the scale stays 1, the shift 0": "elementwise_affine",
     "without it, which computes something else": "amsgrad dampening decoupled_weight_decay "
-    "nesterov",
+    "max_norm nesterov norm_type scale_grad_by_freq",
     "a call for each of the gradients": "is_grads_batched",
     "x[y != ignore_index], y[y != ignore_index]": "ignore_index",
     "(1 - s) * cross_entropy(x, y) - s * x.log_softmax(-1).mean()": "label_smoothing",
@@ -227,12 +221,12 @@ _OPTIONS = {
     "tk.utils.data.Subset(data, indices), shuffle=False": "sampler batch_sampler",
     "leave it out": "assign blocking capturable differentiable fast_mode foreach fused in_order "
     "layout memory_format multiprocessing_context nondet_tol num_workers only_inputs timeout "
-    "persistent_workers pin_memory pin_memory_device prefetch_factor sparse_grad strict vectorize "
-    "worker_init_fn",
+    "output_size persistent_workers pin_memory pin_memory_device prefetch_factor sparse "
+    "sparse_grad strict vectorize worker_init_fn",
 }
 # what changes nothing: PyTorch's defaults; of all others None, False or 0
-_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100"}
-_DEFAULTS |= dict.fromkeys(["reduce", "size_average"], "None")
+_DEFAULTS = {"alpha": "1", "beta": "1", "ignore_index": "-100", "norm_type": "2.0"}
+_DEFAULTS |= dict.fromkeys(["max_norm", "padding_idx", "reduce", "size_average"], "None")
 _ON = "bias elementwise_affine in_order only_inputs recurse remove_duplicate unbiased"
 _DEFAULTS |= dict.fromkeys(_ON.split(), "True")
 NUMPYS_NAMES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim"}

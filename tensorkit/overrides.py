@@ -15,6 +15,7 @@ does not ask whether a function was replaced. These functions can be:
     sum_to_shape(x, *, to)          sums a gradient (tensor or array) back to the shape ``to``,
                                     from before broadcasting
     backward_order(roots, waiting)  the nodes in the order in which backward runs them
+    first_gradient(root, given, position)  the gradient with which backward begins at a root
     step(optimizer)                 a step of an optimizer
     find_kernel(kernels, operation, device)  the kernel that computes a call
 

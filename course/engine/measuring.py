@@ -7,8 +7,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.notebook.plain import Opaque
-from tensorkit.autograd import engine
-from tensorkit.overrides import replaced
+from tensorkit.overrides import original, override
 
 
 class Work(tk.utils.DispatchMode):
@@ -19,15 +18,15 @@ class Work(tk.utils.DispatchMode):
         self.largest = 0
         self.factors: list[list[int]] = []
 
-    def walks_noted(self, factor: float = 1) -> replaced:
+    def walks_noted(self, factor: float = 1) -> contextlib.AbstractContextManager[Any]:
         """Context that counts walks back, each from `factor` times the gradient it is given."""
-        original = engine._first_gradient
+        own = original("first_gradient")
 
         def first_gradient(root: tk.Tensor, given: Any, position: int) -> tk.Tensor:
             self.walks += position == 0
-            return original(root, given, position) * factor
+            return own(root, given, position) * factor
 
-        return replaced(engine, _first_gradient=first_gradient)
+        return override("first_gradient", first_gradient)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))

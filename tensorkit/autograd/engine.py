@@ -154,11 +154,12 @@ def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
                 "No operation on a tensor that requires grad led to it.",
                 repair="x.requires_grad_()    # before y is computed from it",
             )
-        found.append((edge, _first_gradient(root, gradients[position], position)))
+        found.append((edge, first_gradient(root, gradients[position], position)))
     return found
 
 
-def _first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
+@overridable
+def first_gradient(root: Tensor, given: Any, position: int) -> Tensor:
     """The gradient that a root starts with, checked."""
     if given is None:
         if root._array.size != 1:

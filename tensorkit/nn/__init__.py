@@ -5,11 +5,15 @@ from tensorkit.nn import functional as functional
 from tensorkit.nn import init as init
 from tensorkit.nn.layers import (
     GELU,
+    BCELoss,
     BCEWithLogitsLoss,
     CrossEntropyLoss,
     Dropout,
+    Embedding,
     Flatten,
+    L1Loss,
     LayerNorm,
+    LeakyReLU,
     Linear,
     MSELoss,
     NLLLoss,

@@ -12,18 +12,21 @@ import numpy as np
 
 from tensorkit import absent, creation, dtypes, errors, layout
 from tensorkit._tensor import Tensor
+from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.layout import Ints
 from tensorkit.ops.activations import gelu as gelu
+from tensorkit.ops.activations import leaky_relu as leaky_relu
 from tensorkit.ops.activations import log_of_one_more_than_exp
 from tensorkit.ops.activations import silu as silu
 from tensorkit.ops.activations import softplus as softplus
 from tensorkit.ops.arguments import need_tensor
+from tensorkit.ops.comparison import where
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
+from tensorkit.ops.pointwise import log, sqrt, wide
 from tensorkit.ops.pointwise import relu as _relu
 from tensorkit.ops.pointwise import sigmoid as sigmoid
-from tensorkit.ops.pointwise import sqrt, wide
 from tensorkit.ops.pointwise import tanh as tanh
 from tensorkit.ops.reductions import divided, mean, total
 from tensorkit.ops.reductions import log_softmax as log_softmax
@@ -56,6 +59,41 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             given = prod(input.shape[:-1]), input.shape[-1]
             refuse_sizes(given, (weight.shape[1], weight.shape[0]), of_layer=True)
         raise
+
+
+@absent.explains_options
+def embedding(input: Tensor, weight: Tensor) -> Tensor:
+    """The rows of ``weight`` (n, d) at the positions ``input`` (...), as (..., d).
+
+    Raises IndexError for a position outside.
+
+    >>> tk.nn.functional.embedding(tk.tensor([1, 1]), tk.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 4.],
+            [3., 4.]])
+    """
+    return _embedding(weight, input)
+
+
+@op(tensors=2, ndim={"weight": 2}, dtypes={"weight": "any", "indices": "integral"})
+def _embedding(xp: Any, weight: Any, indices: Any) -> Any:
+    wrong = first_outside(indices, len(weight))
+    if wrong is not None:
+        detail = f"Positions 0 to {len(weight) - 1} have a row; the input holds {wrong}."
+        repair = f"tk.nn.Embedding({wrong + 1}, {weight.shape[1]})" if wrong > 0 else None
+        raise errors.IndexRangeError("index out of range in self", detail, repair=repair)
+    return weight.take(indices, axis=0)
+
+
+@op(tensors=2, dtypes={"g": "any", "indices": "integral"})
+def _embedding_dense_backward(xp: Any, g: Any, indices: Any, size: Ints) -> Any:
+    """The gradient of ``embedding``: zeros of this size, to whose rows ``g`` is added."""
+    result = xp.zeros(size, g.dtype)
+    backend_of(result).add_at(result, indices, g)
+    return result
+
+
+_embedding.grad(weight=lambda g, indices, shape: _embedding_dense_backward(g, indices, shape))
+_embedding_dense_backward.grad(g=lambda g, indices: _embedding(g, indices))
 
 
 def layer_norm(
@@ -271,6 +309,19 @@ def _mse_loss(xp: Any, x: Any, y: Any) -> Any:
     return difference * difference
 
 
+@absent.explains_options
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean of the absolute differences; their sum, or each of them.
+
+    >>> tk.nn.functional.l1_loss(tk.tensor([1., 2.]), tk.tensor([1., 4.]))
+    tensor(1.)
+    """
+    x, y = _in_one_shape(input, target)
+    _check_loss(x, y, reduction)
+    items = (x - y).abs()
+    return items if reduction == "none" else items.mean() if reduction == "mean" else items.sum()
+
+
 def _check_classes(input: Tensor, target: Tensor, reduction: str) -> None:
     """Raise for classes that do not fit the scores."""
     shape, own = tuple(input.shape), tuple(target.shape)
@@ -350,9 +401,41 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean") -> 
     return nll_loss(scores, target, reduction=reduction)
 
 
+def _at_least(x: Any, least: float) -> Any:
+    return where(x > least, x, least)
+
+
+@_loss(
+    lambda x, y: (x - y) / _at_least((1 - x) * x, 1e-12),
+    lambda x, y: log(1 - x) - log(x),
+    dtypes="floating",
+)
+def binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
+    """``-(y log x + (1 - y) log(1 - x))`` of probabilities x and targets y.
+
+    The logarithms are not below -100.
+
+    >>> tk.nn.functional.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([1.]))
+    tensor(0.6931)
+    """
+    backend = backend_of(x)
+    repairs = {"input": "binary_cross_entropy_with_logits(input, target)"}
+    repairs["target"] = "target.clamp(0, 1)    # of targets -1 and 1"
+    for (name, repair), values in zip(repairs.items(), (x, y), strict=True):
+        inside = (values >= 0) & (values <= 1)
+        if backend is not CPU.backend:
+            backend.device_assert(inside, f"The {name} of this loss was no probability")
+        elif not inside.all():
+            first = f"all elements of {name} should be between 0 and 1"
+            raise errors.DTypeError(first, repair=repair)
+    least = x.dtype.type(-100)
+    yes, no = xp.maximum(xp.log(x), least), xp.maximum(xp.log1p(-x), least)
+    return (y - 1) * no - y * yes
+
+
 @_loss(lambda x, y: sigmoid(x) - y, lambda x, y: -x, dtypes="floating")
 def binary_cross_entropy_with_logits(xp: Any, x: Any, y: Any) -> Any:
-    """``-(y log p + (1 - y) log(1 - p))`` of targets y and ``p = sigmoid(x)``, without overflow.
+    """``binary_cross_entropy(sigmoid(x), y)`` without overflow.
 
     >>> tk.nn.functional.binary_cross_entropy_with_logits(tk.tensor([0.]), tk.tensor([1.]))
     tensor(0.6931)

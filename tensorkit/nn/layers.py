@@ -10,6 +10,7 @@ from tensorkit.nn import functional as F
 from tensorkit.nn import init
 from tensorkit.nn.module import Module, Parameter
 from tensorkit.ops.views import flatten
+from tensorkit.random import randn
 
 
 class Linear(Module):
@@ -44,6 +45,33 @@ class Linear(Module):
         """The sizes."""
         bias = self.bias is not None
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={bias}"
+
+
+class Embedding(Module):
+    """A table of vectors, looked up by position: integers (...) give (..., embedding_dim).
+
+    The first values are normal numbers.
+
+    >>> _ = tk.manual_seed(0)
+    >>> tk.nn.Embedding(10, 4)(tk.tensor([[1, 2, 3]])).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, *, device: Any = None, **others: Any
+    ) -> None:
+        super().__init__(**others)
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.weight = Parameter(randn((num_embeddings, embedding_dim), device=device))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows at these positions."""
+        return F.embedding(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
 class LayerNorm(Module):
@@ -138,6 +166,10 @@ class ReLU(_Function, function=F.relu, inplace=False):
     """Each element where it is positive, 0 elsewhere."""
 
 
+class LeakyReLU(_Function, function=F.leaky_relu, negative_slope=0.01, inplace=False):
+    """Each element where it is positive, ``negative_slope`` times it elsewhere."""
+
+
 class GELU(_Function, function=F.gelu, approximate="none"):
     """``x`` times the part of a normal distribution below ``x``."""
 
@@ -165,6 +197,10 @@ class MSELoss(_Loss, function=F.mse_loss):
     """
 
 
+class L1Loss(_Loss, function=F.l1_loss):
+    """The mean of the absolute differences."""
+
+
 class NLLLoss(_Loss, function=F.nll_loss):
     """Minus the log-probability of each item's class."""
 
@@ -175,6 +211,10 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy):
     >>> tk.nn.CrossEntropyLoss()(tk.tensor([[0., 0.]]), tk.tensor([1]))
     tensor(0.6931)
     """
+
+
+class BCELoss(_Loss, function=F.binary_cross_entropy):
+    """Binary cross entropy of probabilities."""
 
 
 class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):

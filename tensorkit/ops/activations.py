@@ -6,9 +6,11 @@ They take floating-point numbers only, as in PyTorch.
 from math import pi, sqrt
 from typing import Any
 
-from tensorkit.base import Tensor
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.dispatch import op
+from tensorkit.dtypes import float16
 from tensorkit.errors import NotSupportedError
+from tensorkit.ops.arguments import check_factor
 from tensorkit.ops.comparison import where
 from tensorkit.ops.pointwise import erf, exp, one_more_than_exp, sigmoid, wide
 
@@ -83,3 +85,25 @@ softplus.grad(
         g * where(input * beta > threshold, 1.0, sigmoid(input * beta))
     )
 )
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Each element where it is positive, ``negative_slope`` times it elsewhere.
+
+    >>> tk.nn.functional.leaky_relu(tk.tensor([-1., 2.]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    if isinstance(input, TensorBase) and input.dtype is float16:
+        check_factor(input, negative_slope)
+    return (_leaky_relu.inplace if inplace else _leaky_relu)(input, negative_slope=negative_slope)
+
+
+@op(elementwise=True, dtypes="floating")
+def _leaky_relu(xp: Any, input: Any, *, negative_slope: float) -> Any:
+    below = input * negative_slope
+    if 0 < negative_slope <= 1:
+        return xp.maximum(input, below)
+    return xp.where(input > 0, input, below)
+
+
+_leaky_relu.grad(input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope))

@@ -15,7 +15,9 @@ from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import backend_of, check_same_device, is_array
 from tensorkit.dispatch import op
 from tensorkit.errors import DTypeError, IndexRangeError, ShapeError, sizes
+from tensorkit.ops import views
 from tensorkit.ops.arguments import as_number, as_scalar, check_value, need_tensor, stored
+from tensorkit.ops.arithmetic import remainder
 from tensorkit.ops.indexing import getitem, outside
 from tensorkit.ops.inplace import in_place
 from tensorkit.ops.views import overwriting, read_at, refuse_position, zeros_with
@@ -126,6 +128,33 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     dim = _fitting("gather", input, dim, index)
     return _gather(input, index=elements(index, dim))
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """``gather`` that broadcasts both along the other dimensions; without ``dim``, of all elements.
+
+    >>> x = tk.tensor([[1, 2], [3, 4]])
+    >>> tk.take_along_dim(x, tk.tensor([[1]]), 1)
+    tensor([[2],
+            [4]])
+    """
+    if dim is None:
+        return gather(views.reshape(input, (-1,)), 0, views.reshape(indices, (-1,)))
+    dim = _prepared("take_along_dim", input, dim, indices, "indices")
+    if input.dim() != indices.dim():
+        raise ShapeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.dim()} dimensions for input, and {indices.dim()} dimensions for "
+            "indices"
+        )
+    own, other = list(input.shape), list(indices.shape)
+    n_own, n_other = own[dim], other[dim]
+    own[dim] = other[dim] = 1
+    shape = layout.broadcast_shapes(tuple(own), tuple(other))
+    kept, wanted = ((*shape[:dim], size, *shape[dim + 1 :]) for size in (n_own, n_other))
+    # -1 is the last; PyTorch wraps all others, too
+    indices = views.expand(remainder(indices, n_own), wanted)
+    return gather(views.expand(input, kept), dim, indices)
 
 
 # Writing and adding

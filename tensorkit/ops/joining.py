@@ -7,15 +7,16 @@ from typing import Any
 
 from tensorkit import base, layout
 from tensorkit.autograd.node import Node, Rule, edge_of, mark_inference
-from tensorkit.base import Tensor
+from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
 from tensorkit.devices import check_same_device
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
-from tensorkit.errors import ShapeError, must_be, sizes
+from tensorkit.errors import NotSupportedError, ShapeError, must_be, sizes
 from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
-from tensorkit.ops.arguments import as_array, need_tensors, result_type
+from tensorkit.ops import copying, views
+from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type
 from tensorkit.thread_state import state
 
 
@@ -177,3 +178,62 @@ def _sum_of_repeats(g: Any, repeats: Ints, shape: Ints) -> Any:
 
 flip.grad(input=lambda g, dims: flip(g, dims))
 repeat.grad(input=lambda g, repeats, shape: _sum_of_repeats(g, repeats, shape))
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Each entry along ``dim`` ``repeats`` times in a row; without ``dim``, each element.
+
+    >>> tk.repeat_interleave(tk.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    need_tensor("repeat_interleave", input)
+    if dim is None:
+        input, dim = views.flatten(input), 0
+    dim = layout.wrap_dim(as_index(dim), input.dim())
+    shape = tuple(input.shape)
+    if isinstance(repeats, TensorBase) and repeats._array.size != 1:
+        raise NotSupportedError(
+            "repeat_interleave takes one number of repeats for all entries",
+            repair="x.index_select(dim, positions), with a position as often as it is wanted",
+        )
+    count = as_index(repeats)
+    if count < 0:
+        raise ShapeError("repeats can not be negative")
+    apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
+    spread = views.expand(views.unsqueeze(input, dim + 1), apart)
+    spread = copying.laid_out(spread, layout.contiguous_strides(apart))
+    return views.view(spread, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
+
+
+@op()
+def tril(xp: Any, input: Any, diagonal: int = 0) -> Any:
+    """The lower triangle of each matrix, zeros above; ``diagonal`` moves the border up.
+
+    >>> tk.tril(tk.ones(3, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    _need_matrices("tril", input)
+    return xp.tril(input, diagonal)
+
+
+@op()
+def triu(xp: Any, input: Any, diagonal: int = 0) -> Any:
+    """The upper triangle of each matrix, zeros below; ``diagonal`` moves the border up.
+
+    >>> tk.triu(tk.ones(2, 3), 1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.]])
+    """
+    _need_matrices("triu", input)
+    return xp.triu(input, diagonal)
+
+
+def _need_matrices(function: str, x: Any) -> None:
+    if x.ndim < 2:
+        raise ShapeError(f"{function}: input tensor must have at least 2 dimensions")
+
+
+tril.grad(input=lambda g, diagonal: tril(g, diagonal))
+triu.grad(input=lambda g, diagonal: triu(g, diagonal))

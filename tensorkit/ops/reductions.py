@@ -300,17 +300,18 @@ def norm(xp: Any, input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = 
     tensor(5.)
     """
     if p not in (2, None, "fro"):
-        repair = _OTHER_NORMS.get(p, "(x.abs() ** p).sum() ** (1 / p)")
+        repair = _OTHER_NORMS.get(p, f"(x.abs() ** {p}).sum(dim) ** (1 / {p})")
+        repair = repair.replace("dim", "" if dim is None else str(dim))
         raise NotSupportedError(f"tensorkit has the norm of p = 2, not {p}", repair=repair)
     own = wide(xp, input)
     return xp.sqrt(total(xp, own * own, dim, keepdim)).astype(input.dtype)
 
 
 _OTHER_NORMS = {
-    0: "(x != 0).sum().to(x.dtype)",
-    1: "x.abs().sum()",
-    inf: "x.abs().max()",
-    -inf: "x.abs().min()",
+    0: "(x != 0).sum(dim).to(x.dtype)",
+    1: "x.abs().sum(dim)",
+    inf: "x.abs().amax(dim)",
+    -inf: "x.abs().amin(dim)",
     "nuc": "numpy.linalg.norm(x.numpy(), 'nuc')",
 }
 

@@ -1,4 +1,4 @@
-"""Order and counting: the largest and the smallest, sort, topk, bincount."""
+"""Order and counting: the largest and the smallest, sort, topk, unique, bincount."""
 
 from collections import namedtuple
 from collections.abc import Callable
@@ -238,6 +238,38 @@ def topk(
 
 sort.grad(input=put_back)
 topk.grad(input=put_back)
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements, in order; with ``dim`` the different slices along it.
+
+    ``return_inverse`` adds where each element of the input is found in the result,
+    ``return_counts`` how often each occurs.
+
+    >>> tk.unique(tk.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    found = _unique2(input, dim)
+    chosen = (True, return_inverse, return_counts)
+    wanted = tuple(each for each, asked in zip(found, chosen, strict=True) if asked)
+    return wanted if len(wanted) > 1 else wanted[0]
+
+
+@op(name="unique", outputs=named_result("unique", "values", "inverse", "counts"))
+def _unique2(xp: Any, input: Any, dim: int | None = None) -> Any:
+    values, inverse, counts = xp.unique(
+        input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
+    return values, inverse.reshape(input.shape if dim is None else -1), counts
+
+
+_unique2.grad(node="UniqueDimBackward0", plain="Unique2Backward0", input=None)
 
 
 @op(ndim={"input": 1}, dtypes="integral")

@@ -38,7 +38,7 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for param in params:
             if isinstance(param, dict):
-                repair = f"[tk.optim.{type(self).__name__}(**group) for group in groups]"
+                repair = f"[tk.optim.{type(self).__name__}(**options | group) for group in groups]"
                 raise NotSupportedError("an optimizer has one group of parameters", repair=repair)
             if not isinstance(param, TensorBase):
                 raise TypeError(message("an optimizer takes tensors", repair="model.parameters()"))

@@ -22,14 +22,14 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-# In the calls m is the library and F its nn.functional; x and y are (n, n), p too, with positive
-# numbers; v is a vector and f (3, n, n); a, b and i are integers below n, k and c vectors
+# In the calls m is the library and F its nn.functional; x and y are (n, n), p and chance too, with
+# positive numbers; v is a vector and f (3, n, n); a, b and i are integers below n, k and c vectors
 # of them; mask and other are bools.
 UNARY = words(
     "abs atan ceil cos erf exp floor neg reciprocal relu round sigmoid "
     "sign sin square tanh trunc isfinite isinf isnan clone numel is_floating_point "
     "sum mean var std prod amax amin max min argmax argmin any all norm nonzero "
-    "t ravel flatten squeeze diagonal"
+    "t ravel flatten squeeze diagonal tril triu unique"
 )
 POSITIVE = words("log log1p sqrt")
 BINARY = words(
@@ -42,8 +42,8 @@ ALONG = words(
 )
 LIKE = words("zeros_like ones_like empty_like rand_like randn_like")
 SIZED = words("zeros ones empty rand randn")
-ACTIVATIONS = words("gelu silu softplus relu sigmoid tanh")
-PAIR_LOSSES = words("mse_loss binary_cross_entropy_with_logits")
+ACTIVATIONS = words("gelu silu softplus leaky_relu relu sigmoid tanh")
+PAIR_LOSSES = words("mse_loss l1_loss binary_cross_entropy_with_logits")
 
 CALLS: dict[str, str] = {
     **{name: f"m.{name}(x)" for name in UNARY},
@@ -102,6 +102,7 @@ CALLS: dict[str, str] = {
     "gather": "m.gather(x, 1, i)",
     "scatter": "m.scatter(x, 1, i, y)",
     "scatter_add": "m.scatter_add(x, 1, i, y)",
+    "take_along_dim": "m.take_along_dim(x, i, 1)",
     "index_select": "m.index_select(x, 0, k)",
     "index_add": "m.index_add(x, 0, k, y)",
     "topk": "m.topk(x, 3)",
@@ -122,6 +123,7 @@ CALLS: dict[str, str] = {
     "reshape": "m.reshape(x, (-1,))",
     "as_strided": "m.as_strided(x, (2, 2), (1, 2))",
     "broadcast_to": "m.broadcast_to(v, (n, n))",
+    "repeat_interleave": "m.repeat_interleave(v, 3)",
     "bmm": "m.bmm(f, f)",
     "addmm": "m.addmm(v, x, y)",
     "mv": "m.mv(x, v)",
@@ -146,8 +148,10 @@ CALLS: dict[str, str] = {
     "manual_seed": "m.manual_seed(1)",
     "F.cross_entropy": "F.cross_entropy(x, c)",
     "F.nll_loss": "F.nll_loss(x, c)",
+    "F.binary_cross_entropy": "F.binary_cross_entropy(chance, chance)",
     "F.linear": "F.linear(x, y, v)",
     "F.layer_norm": "F.layer_norm(x, (n,), v, v)",
+    "F.embedding": "F.embedding(i, x)",
     "F.dropout": "F.dropout(x, 0.5)",
     "F.one_hot": "F.one_hot(c, n)",
     "no_grad": "scope(m)",
@@ -185,7 +189,7 @@ def names(m: Any, n: int, grad: bool) -> dict[str, Any]:
         return m.from_numpy(rng.integers(0, n, shape))
 
     given = {"x": floats(*square), "y": floats(*square), "p": floats(*square, low=0.1)}
-    given.update(v=floats(n), f=floats(3, n, n))
+    given.update(v=floats(n), f=floats(3, n, n), chance=floats(*square, low=0.1))
     given.update(a=integers(*square), b=integers(*square), i=integers(*square))
     given.update(k=integers(n), c=integers(n))
     given.update(mask=given["a"] > n // 2, other=given["b"] > n // 2)

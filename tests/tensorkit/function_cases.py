@@ -10,6 +10,10 @@ def _F(m):
     return m.nn.functional
 
 
+def _probabilities(x):
+    return x.sigmoid() * 0.9 + 0.05
+
+
 def _classes(m, *shape, n=3):
     return m.arange(int(np.prod(shape, dtype=int))).reshape(shape) % n
 
@@ -28,12 +32,15 @@ CASES = {
     "gelu transposed": ([(4, 3)], lambda m, x: _F(m).gelu(x.t())),
     "silu": ([(4, 3)], lambda m, x: _F(m).silu(x)),
     "softplus": ([(4, 3)], lambda m, x: _F(m).softplus(x * 20, 2.0, 10.0)),
+    "leaky relu": ([(4, 3)], lambda m, x: _F(m).leaky_relu(x.t(), 0.2)),
     "layer norm": ([(4, 3), (3,), (3,)], lambda m, x, w, b: _F(m).layer_norm(x, (3,), w, b)),
     "layer norm plain": ([(2, 4, 3)], lambda m, x: _F(m).layer_norm(x, (3,), eps=0.1)),
     "layer norm scaled": ([(4, 3), (3,)], lambda m, x, w: _F(m).layer_norm(x, (3,), w)),
+    "embedding": ([(5, 2)], lambda m, w: _F(m).embedding(m.tensor([[0, 4, 4], [1, 0, 0]]), w)),
     "mse": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).mse_loss(x, y)),
     "mse sum": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).mse_loss(x, y, reduction="sum")),
     "mse none": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).mse_loss(x, y, reduction="none")),
+    "l1": ([(4, 3), (4, 3)], lambda m, x, y: _F(m).l1_loss(x, y * 3)),
     "cross entropy": ([(4, 3)], lambda m, x: _F(m).cross_entropy(x, _classes(m, 4))),
     "cross entropy one": ([(3,)], lambda m, x: _F(m).cross_entropy(x, m.tensor(1))),
     "cross entropy sum": (
@@ -45,12 +52,17 @@ CASES = {
         lambda m, x: _F(m).cross_entropy(x, _classes(m, 4), reduction="none"),
     ),
     "nll": ([(4, 3)], lambda m, x: _F(m).nll_loss(x, _classes(m, 4))),
+    "bce": (
+        [(4, 3), (4, 3)],
+        lambda m, x, y: _F(m).binary_cross_entropy(_probabilities(x), _probabilities(y)),
+    ),
     "bce with logits": (
         [(4, 3), (4, 3)],
         lambda m, x, y: _F(m).binary_cross_entropy_with_logits(x * 5, y),
     ),
     "softmax": ([(4, 3)], lambda m, x: _F(m).softmax(x, dim=1) * x),
     "log softmax": ([(4, 3)], lambda m, x: _F(m).log_softmax(x, dim=0) * x),
+    "leaky relu in place": ([(4, 3)], lambda m, x: _F(m).leaky_relu(x * 1, 0.2, inplace=True) * x),
 }
 
 

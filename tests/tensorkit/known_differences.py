@@ -17,10 +17,10 @@ Differences that no expression below can show:
   computed and rounded by NumPy after each step of an operation; PyTorch's kernels compute such a
   step, and numbers that are operands, in float32. The last digit may differ.
 - alpha is a Python number.
-- A number that float16 does not hold (1e-8, 70000) is refused as a factor and as a divisor;
-  PyTorch computes with it in float32. // takes only numbers that it holds exactly.
+- A number that float16 does not hold (1e-8, 70000) is refused as a factor, a divisor and a slope of
+  leaky_relu; PyTorch computes with it in float32. // takes only numbers that it holds exactly.
 - float16 is added up in float32 everywhere; PyTorch adds up repeated positions of index_add and of
-  the gradients of x[index] and index_select in float16.
+  the gradients of x[index], index_select and embedding in float16.
 - Bools have no powers. copy.copy of a tensor that is no leaf is refused, as a deep copy is.
 - The remainder where the quotient is too large for the dtype (float32: 1e10 % 1e-30): PyTorch's
   vectors give nan, tensorkit the exact remainder.
@@ -76,8 +76,8 @@ Differences that no expression below can show:
 - Tensors take no attributes of the user's: `x.name = 3` raises. They would make all tensors larger.
 - A number may stand first in every operation of two tensors: eq(1, x) is eq(x, 1).
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
-- A second derivative of nll_loss alone: PyTorch gives zeros, to tensorkit its slope does not
-  depend on x.
+- A second derivative of leaky_relu or nll_loss alone: PyTorch gives zeros, to tensorkit their
+  slopes do not depend on x.
 - backward(inputs=) with a tensor that is no leaf does not run that tensor's own node; PyTorch does,
   refuses what was written to since, and uses up what the node saved.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such

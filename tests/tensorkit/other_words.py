@@ -11,6 +11,7 @@ OTHER_WORDS = re.compile(
     "|".join(
         [
             r"must have the same dtype, but got|^expected m1 and m2 to have the same dtype",
+            r"^the derivative for '_?unique",
             r"^both arguments to linear need to be at least 1D",
             r"^Can not infer total number of classes from empty tensor",
             r"^inconsistent tensor size, expected tensor",
@@ -61,6 +62,7 @@ OTHER_WORDS = re.compile(
             r"is different to the input size .* is deprecated",
             r"^Found dtype \w+ but expected",
             r"_kernel_impl\" not implemented",
+            r"^the derivative for '_?unique",
             # views, indices, gathering
             r"^narrow\(\): length must be",
             r"^start out of range|^permute\(sparse_coo\)|failed to unpack",

@@ -448,6 +448,14 @@ x=torch.tensor(1.,requires_grad=True);torch.autograd.grad((x.var()*x).sum(),x,cr
 x=torch.tensor([1.],requires_grad=True);torch.autograd.grad(torch.autograd.grad(x.std(),x,create_graph=True)[0],x)[0]
 x=torch.tensor([[1.]],requires_grad=True);torch.autograd.grad(torch.autograd.grad(x.var(1),x,torch.ones(1),create_graph=True)[0],x)[0]
 """
+POSITIONS_FROM_THE_END = r"""
+torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-1]]),1)
+torch.arange(6.).view(2,3).take_along_dim(torch.tensor([[-4],[5]]),1)
+x=torch.ones(2,3,requires_grad=True);torch.autograd.grad((x*x).take_along_dim(torch.tensor([[-1],[0]]),-1).sum(),x)[0]
+torch.zeros(0).take_along_dim(torch.tensor([0]),0)
+torch.tensor(1.).take_along_dim(torch.tensor(0),0)
+torch.arange(3.).take_along_dim(torch.tensor([-1]))
+"""
 SIZES_BY_NAME = r"""
 torch.arange(6.).view(2,3).reshape(shape=(3,2))
 torch.arange(6.).view(2,3).view(size=(6,))
@@ -484,6 +492,7 @@ x=torch.tensor([[300.,-300.,150.,75.]],dtype=torch.half,requires_grad=True);torc
 x=torch.tensor([[300.,-300.]],dtype=torch.half);w=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.nn.functional.layer_norm(x,(2,),w)[0,0],w)[0]
 torch.zeros(2,dtype=torch.half).scatter_add(0,torch.zeros(3000,dtype=torch.int64),torch.ones(3000,dtype=torch.half))
 x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(x.gather(0,torch.zeros(3000,dtype=torch.int64)).sum(),x)[0]
+x=torch.ones(2,dtype=torch.half,requires_grad=True);torch.autograd.grad(torch.take_along_dim(x,torch.zeros(3000,dtype=torch.int64),0).sum(),x)[0]
 torch.addmm(torch.full((1,),-30000.).half(),torch.full((1,1),300.).half(),torch.full((1,1),300.).half())
 """
 NODES_OF_PRODUCTS = r"""

@@ -74,6 +74,7 @@ def test_what_a_check_refuses_is_refused_on_the_direct_path_too(definition):
         ("isclose", (tk.ones(2, 2),), {"equal_nan": 1}),
         ("cumsum", (None,), {}),
         ("cumsum", (), {"dim": None}),
+        ("tril", (), {"diagonal": True}),
     ],
 )
 def test_an_option_of_another_class_is_refused_as_in_pytorch(name, args, options):

@@ -6,17 +6,17 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1401,
+    "autograd": 1402,
     "cuda": 1298,
     "explain": 278,
-    "nn": 567,
-    "ops": 2609,
+    "nn": 635,
+    "ops": 2681,
     "optim": 177,
-    "tensorkit": 3168,
+    "tensorkit": 3162,
     "utils": 113,
-    "viz": 1847,
+    "viz": 1846,
 }
-MOST_OF_CORE, MOST_IMPORTS = 3219, 263
+MOST_OF_CORE, MOST_IMPORTS = 3220, 263
 
 # What the chapters on dispatch and on kernels have added: whole files, and lines in others.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")

@@ -296,13 +296,14 @@ tk.ones(2, pin_memory=True) | leave it out
 tk.addmm(x, x, x, beta=0) | a @ b
 x.bincount(weights=x) | index_add
 tk.nn.functional.mse_loss(x, x, weight=x) | reduction="none"
-tk.nn.functional.binary_cross_entropy_with_logits(x, x, pos_weight=x) | reduction="none"
+tk.nn.functional.binary_cross_entropy(x, x, pos_weight=x) | reduction="none"
 tk.nn.Linear(2, 2).parameters(recurse=False) | named_parameters()
 tk.nn.Linear(2, 2).named_parameters(prefix="a") | named_parameters()
 tk.nn.Linear(2, 2).named_modules(prefix="a") | named_parameters()
 tk.nn.Linear(2, 2).state_dict(keep_vars=True) | named_parameters()
 tk.nn.MSELoss(size_average=False) | reduction="none"
 tk.nn.functional.mse_loss(x, x, reduce=False) | reduction="none"
+tk.nn.functional.embedding(x.long(), x[None], padding_idx=0) | which is 0 there
 tk.nn.init.normal_(x, generator=1) | manual_seed
 tk.autograd.grad(x, x, is_grads_batched=True) | a call for each
 x.softmax(0, dtype=tk.float64) | x.to(dtype)
@@ -353,8 +354,8 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
             for each in inspect.signature(function).parameters.values():
                 if each.name in absent.OPTIONS and each.default is not each.empty:
                     found.setdefault(each.name, set()).add(each.default)
-    assert {"reduce", "size_average", "recurse"} <= found.keys()
-    means_something = {"reduce", "size_average"}
+    assert {"reduce", "size_average", "recurse", "padding_idx"} <= found.keys()
+    means_something = {"max_norm", "padding_idx", "reduce", "size_average"}
     for name in found.keys() - {"layout", "memory_format", "generator"}:  # of objects
         defaults = found[name]
         for value in (True, False, None, 0, 1, -100, 2.0):
@@ -368,11 +369,12 @@ def test_what_changes_nothing_is_the_default_in_pytorch():
 MISFITS = """
 x + tk.zeros(4) | tk.explain.broadcast
 (x > 0) ** True | x.int()
-x.norm(1) | x.abs().sum()
-x.norm(tk.inf) | x.abs().max()
 x.norm(0) | (x != 0).sum().to(x.dtype)
-x.norm(-tk.inf) | x.abs().min()
+x.norm(1, 0) | x.abs().sum(0)
+x.norm(3, (0, 1)) | (x.abs() ** 3).sum((0, 1)) ** (1 / 3)
+x.norm(tk.inf) | x.abs().amax()
 x.norm("nuc") | numpy.linalg.norm(x.numpy(), 'nuc')
+tk.nn.functional.leaky_relu(x.half(), 1e-8) | .half() of the result
 x @ x | x @ y.t()
 x @ tk.zeros(4, 5) | with a y of shape (3, 5)
 tk.cat([x, tk.zeros(2, 4)]) | tk.cat(tensors, 1)
@@ -384,6 +386,7 @@ x.gather(1, tk.tensor([[0], [3]])) | 2 for the last
 tk.nn.functional.cross_entropy(x, tk.tensor([0])) | x[:n], y[:n]
 tk.nn.functional.cross_entropy(x, tk.tensor([0, 3])) | 4 scores per item
 tk.nn.functional.cross_entropy(x, x) | -(y * x.log_softmax(1)).sum(1).mean()
+tk.nn.functional.embedding(tk.tensor([2]), x) | tk.nn.Embedding(3, 3)
 tk.nn.functional.linear(x, tk.zeros(3, 4)) | tk.nn.Linear(3, 3)
 x.requires_grad_().exp().backward(tk.ones(3)) | tk.ones_like(y)
 """.strip().split("\n")

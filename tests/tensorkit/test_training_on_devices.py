@@ -31,6 +31,7 @@ MODULES = {
     "tanh": nn.Tanh,
     "sigmoid": nn.Sigmoid,
     "relu": nn.ReLU,
+    "leaky relu": lambda: nn.LeakyReLU(0.2),
     "gelu": nn.GELU,
     "silu": nn.SiLU,
     "softmax": lambda: nn.Softmax(1),

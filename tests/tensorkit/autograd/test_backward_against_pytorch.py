@@ -168,6 +168,9 @@ PROGRAMS = """
     tk.einsum("ij,j->i", tk.zeros(0, 2), tk.zeros(2)).requires_grad
     x.requires_grad_(False); b.sum().backward(); x.grad
     x.requires_grad_(False).requires_grad_(); b.sum().backward(); x.grad
+    x.unique().grad_fn, x.unique(dim=0).grad_fn
+    x.unique().sum().backward()
+    x.unique(dim=1).sum().backward()
 """
 
 

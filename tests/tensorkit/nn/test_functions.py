@@ -85,10 +85,13 @@ EDGES = {
     "scores array": lambda m, x, t: _F(m).cross_entropy(np.array(X), t),
     "nll target list": lambda m, x, t: _F(m).nll_loss(x, [0, 1, 2, 0]),
     "mse number": lambda m, x, t: _F(m).mse_loss(x, 3),
+    "l1 list": lambda m, x, t: _F(m).l1_loss(x, X),
     "linear list": lambda m, x, t: m.nn.Linear(3, 2)(X),
     "linear array": lambda m, x, t: m.nn.Linear(3, 2)(np.array(X)),
     "dropout list": lambda m, x, t: _F(m).dropout(X),
     "layer norm list": lambda m, x, t: _F(m).layer_norm(X, (3,)),
+    "embedding list": lambda m, x, t: _F(m).embedding([0], x),
+    "embedding list of rows": lambda m, x, t: _F(m).embedding(t, [[1.0]]),
     "one hot list": lambda m, x, t: _F(m).one_hot([0]),
     "reduction": lambda m, x, t: _F(m).cross_entropy(x, t, reduction="avg"),
     "integer scores": lambda m, x, t: _F(m).cross_entropy(x.long(), t),
@@ -102,6 +105,11 @@ EDGES = {
     "mse shapes": lambda m, x, t: _F(m).mse_loss(x, x[:2]),
     "mse integers": lambda m, x, t: _F(m).mse_loss(x.long(), x.long()),
     "mse promoted": lambda m, x, t: _F(m).mse_loss(x, x.double() + 1),
+    "l1 broadcast": lambda m, x, t: _F(m).l1_loss(x, x[:, :1]),
+    "bce shapes": lambda m, x, t: _F(m).binary_cross_entropy(x.sigmoid(), x[:, :1]),
+    "bce range": lambda m, x, t: _F(m).binary_cross_entropy(x, x),
+    "bce certain": lambda m, x, t: _F(m).binary_cross_entropy(m.ones(2), m.tensor([0.0, 1.0])),
+    "bce integers": lambda m, x, t: _F(m).binary_cross_entropy(x.sigmoid(), m.ones_like(x).long()),
     "bce logits shapes": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(x, x[:, :1]),
     "bce logits far": lambda m, x, t: _F(m).binary_cross_entropy_with_logits(
         m.tensor([1e4, -1e4]), m.tensor([0.0, 1.0])
@@ -114,6 +122,10 @@ EDGES = {
     "one hot negative": lambda m, x, t: _F(m).one_hot(t - 1),
     "one hot float": lambda m, x, t: _F(m).one_hot(x),
     "one hot empty": lambda m, x, t: _F(m).one_hot(t[:0]),
+    "embedding outside": lambda m, x, t: _F(m).embedding(m.tensor([5]), x),
+    "embedding negative": lambda m, x, t: _F(m).embedding(m.tensor([-1]), x),
+    "embedding float": lambda m, x, t: _F(m).embedding(x, x),
+    "embedding vector": lambda m, x, t: _F(m).embedding(t, x[0]),
     "layer norm shape": lambda m, x, t: _F(m).layer_norm(x, (4,)),
     "layer norm weight": lambda m, x, t: _F(m).layer_norm(x, (3,), x[0][:2]),
     "layer norm int": lambda m, x, t: _F(m).layer_norm(x, 3),
@@ -130,6 +142,7 @@ EDGES = {
     "gelu integers": lambda m, x, t: _F(m).gelu(x.long()),
     "silu integers": lambda m, x, t: _F(m).silu(x.long()),
     "softplus integers": lambda m, x, t: _F(m).softplus(x.long()),
+    "leaky integers": lambda m, x, t: _F(m).leaky_relu(x.long()),
     "silu far": lambda m, x, t: _F(m).silu(m.tensor([-200.0, 200.0])),
     "softplus far": lambda m, x, t: _F(m).softplus(m.tensor([-200.0, 200.0])),
     "softmax dim": lambda m, x, t: _F(m).softmax(x, 3),
@@ -192,6 +205,8 @@ def test_layer_norm_of_large_numbers_keeps_its_digits():
 
 LOSSES = [
     "F.layer_norm(tk.tensor([[1., 3.]]), (2,), eps='a')",
+    "F.binary_cross_entropy(tk.tensor([0.5]), tk.tensor([2.0]))",
+    "F.binary_cross_entropy(tk.tensor([2.0]), tk.tensor([0.5]))",
     *(
         f"F.binary_cross_entropy_with_logits(tk.ones(2).{x}(), tk.ones(2).{x}())"
         for x in ("float", "double")
@@ -215,7 +230,10 @@ NOT_PART = {
     "eps, device; bias": lambda x, t: tk.nn.LayerNorm(3, bias=False),
     "reduction; ignore_index": lambda x, t: tk.nn.NLLLoss(ignore_index=0),
     r"\(N, C\) or \(C,\); others": lambda x, t: _F(tk).cross_entropy(x[:, :, None], t[:, None]),
+    "padding_idx": lambda x, t: _F(tk).embedding(t, x, padding_idx=0),
+    "max_norm": lambda x, t: tk.nn.Embedding(3, 2, max_norm=1.0),
     "pos_weight": lambda x, t: tk.nn.BCEWithLogitsLoss(pos_weight=tk.ones(3)),
+    "embedding_dim, device; padding_idx": lambda x, t: tk.nn.Embedding(3, 2, padding_idx=0),
     r"no slices[^T]*Try: tk\.nn\.Sequential": lambda x, t: tk.nn.Sequential(tk.nn.ReLU())[:1],
     r"bias is not[^T]*Try: layer\.bias": lambda x, t: tk.nn.LayerNorm(3, bias=False),
     r"of view: tk\.from_numpy": lambda x, t: x.view(dtype=tk.int32),

@@ -181,10 +181,12 @@ def test_a_wrong_setting_is_refused_as_soon_as_in_pytorch(sentence):
 
 
 def test_groups_of_parameters_are_refused_with_an_optimizer_for_each():
-    groups = [{"params": [tk.ones(1, requires_grad=True)], "lr": lr} for lr in (0.1, 0.2)]
+    groups = [{"params": [tk.ones(1, requires_grad=True)]} for _ in range(2)]
+    groups[0]["lr"] = 0.1
     with pytest.raises(tk.errors.NotSupportedError, match="one group of parameters") as caught:
         tk.optim.AdamW(groups)
-    made = eval(str(caught.value).partition("Try: ")[2], {"tk": tk, "groups": groups})
+    names = {"tk": tk, "groups": groups, "options": {"lr": 0.2}}
+    made = eval(str(caught.value).partition("Try: ")[2], names)
     assert [(type(each), each.param_groups[0]["lr"]) for each in made] == [
         (tk.optim.AdamW, 0.1),
         (tk.optim.AdamW, 0.2),

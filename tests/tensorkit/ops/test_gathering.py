@@ -257,6 +257,15 @@ m.scatter_add(1,T([[0],[1],[7]]),torch.ones(3,1))
 m.scatter_add(1,T([[0],[1],[1]]),torch.ones(2,1))
 torch.zeros(3,4).scatter_(1,T([[0,0]]),T([[1.,2]]))
 torch.zeros(3).scatter_(0,T([],dtype=torch.long),1.)
+m.take_along_dim(T([[0],[1],[2]]),1)
+m.take_along_dim(T([[0]]),1)
+m.take_along_dim(T([0,9]))
+m.take_along_dim(T([0,9]),None)
+m.take_along_dim(T([0]),1)
+m.take_along_dim(T([[0.]]),1)
+m.take_along_dim(T([[0,1,2]]),0)
+m.take_along_dim(T([[0,1,2,0]]),0)
+x.take_along_dim(T([[[0]]]),2)
 """
 
 

@@ -63,6 +63,7 @@ PROGRAMS = """
     tk.zeros(2, dtype=tk.float16).masked_fill_(tk.tensor([True, False]), tk.tensor(1e9))
     tk.tensor([1e30, 2e30, -4e30]).std(), tk.tensor([[1e30, 3e30]]).std(1), tk.zeros(3).std()
     tk.tensor([1e-30, 2e-30]).std(), tk.tensor([1e30, 2.]).norm(), tk.tensor([tk.inf, 2.]).std()
+    tk.unique(tk.tensor(3)), tk.unique(tk.zeros(0, 3), dim=0)
     tk.detach(x), tk.movedim(x, 0, 1).shape
     tk.tensor([-0., 0., -1.]).clamp(min=0.), tk.tensor([-0., 0., 1.]).clamp(max=-0.)
 """

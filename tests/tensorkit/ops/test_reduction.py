@@ -171,6 +171,11 @@ def test_where_of_a_condition_alone_is_pytorchs(x):
         assert_same(wanted.clone(), got)
 
 
+@given(x=twins(values=small_values_of), inverse=st.booleans(), counts=st.booleans())
+def test_unique_is_pytorchs(x, inverse, counts):
+    _same("unique", x, return_inverse=inverse, return_counts=counts)
+
+
 @given(
     values=st.lists(st.integers(-1, 6), max_size=6),
     length=st.integers(-1, 9),
@@ -201,6 +206,8 @@ TEXTS = """
     tk.max(x, x * 2), x.max(other=x)
     tk.tensor([2., tk.nan]).max(), tk.tensor([tk.nan, 2.]).min(0), tk.tensor([1., tk.nan]).argmax()
     tk.tensor([tk.nan, 1., -tk.inf]).sort(), tk.tensor([tk.nan, 1.]).sort(descending=True)
+    tk.tensor([3, 1, 3]).unique(return_inverse=True)
+    tk.tensor([[1, 2], [1, 2], [0, 2]]).unique(dim=0, return_counts=True)
     tk.logsumexp(tk.tensor([-tk.inf, -tk.inf]), 0), tk.logsumexp(tk.tensor([tk.inf, 1.]), 0)
     tk.zeros(2, 0).sum(1), tk.zeros(2, 0).prod(1), tk.zeros(0).var(), tk.zeros(0).norm()
     tk.zeros(2, 0).max(1)
@@ -229,6 +236,7 @@ TEXTS = """
     x.sum(np.int64(1)), x.mean(np.int64(0)), x.amax(np.int64(1)), x.var(np.int64(1))
     x.max(np.int64(0)), x.softmax(np.int64(1)), x.logsumexp(np.int64(0)), x.sum((np.int64(1),))
     tk.autograd.grad(x.requires_grad_().prod(np.int64(1)).sum(), x)
+    tk.nn.functional.leaky_relu(-x, np.float64(0.2)), tk.nn.LeakyReLU(np.float64(0.2))(-x)
     x.cumsum(1.5)
     x.topk(5)
     x.topk(-1)

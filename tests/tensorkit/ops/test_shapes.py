@@ -3,6 +3,8 @@
 import pytest
 from lines import assert_line_agrees
 
+import tensorkit as tk
+
 LINES = r"""
 m.flip(dims=(0,))
 m.flip(dims=[0,1])
@@ -68,6 +70,11 @@ m.repeat(0,1)
 T(1.).repeat(3)
 T(1.).repeat()
 m.t().repeat(1,2)
+m.repeat_interleave(2)
+m.repeat_interleave(2,0)
+m.repeat_interleave(2,dim=1)
+torch.repeat_interleave(m,2)
+m.repeat_interleave(-1)
 m.flip(0)
 m.flip(0,1)
 m.flip((0,1))
@@ -89,6 +96,23 @@ x.diagonal(dim1=0,dim2=2)
 x.diagonal(0,1,1)
 T(1.).diagonal()
 torch.diagonal(m,1)
+m.tril()
+m.tril(1)
+m.tril(-1)
+m.tril(9)
+m.triu()
+m.triu(1)
+m.triu(-1)
+x.tril()
+x.triu(1)
+m[0].tril()
+m.t().tril()
+m[:,::2].tril()
+m.long().tril()
+(m>3).triu()
+torch.tril(m,diagonal=1)
+torch.triu(torch.ones(3,3),1)
+torch.tril(torch.ones(3,3)).bool()
 m.squeeze(0)
 x.squeeze((0,1))
 torch.concat([m,m])
@@ -100,6 +124,12 @@ m.view(12)
 m.select(0,1)
 m.size(0)
 """
+
+
+def test_repeating_each_entry_by_a_number_of_its_own_is_refused():
+    x = tk.arange(6).reshape(3, 2)
+    with pytest.raises(NotImplementedError, match="index_select"):
+        x.repeat_interleave(tk.tensor([1, 0, 2]), 0)
 
 
 @pytest.mark.parametrize("line", LINES.strip().split("\n"))
