@@ -50,6 +50,8 @@ LEAST_UNUSUAL = 20
 MANY, ODD_WORDS = 6, 2
 """Learners with the same short program, and words in the texts of all of them, from which on they
 are alike: words, also of comments, that nobody else wrote and that no text of the course has."""
+CROWD, LEAST_OF_CROWD = 12, 50
+"""Learners with the same program, and shingles of its own, from which on they are alike."""
 WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_OF_RUN = 3
 """Tokens of the shortest code in a hint that is looked for in an answer."""
@@ -185,6 +187,8 @@ def pairs(
             return group
         if _is_usual(near.get(own, {own}), numbers):
             return []
+        if len(group) >= CROWD and len(own) >= LEAST_OF_CROWD:
+            return group
         is_unusual = _n_unusual(answers[group[0]], given) >= LEAST_UNUSUAL
         return group if is_unusual else _with_odd_words(group, answers)
 

@@ -414,6 +414,37 @@ def test_many_copies_of_a_short_answer_are_found_if_nobody_else_has_its_words(
     assert found == ({frozenset(copies)} if is_found else set())
 
 
+KAHN = """\
+def backward_order(graph, root):
+    count, seen, todo = {}, set(), [root]
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for child in graph[node]:
+            count[child] = count.get(child, 0) + 1
+            todo.append(child)
+    ready, order = [root], []
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for child in graph[node]:
+            count[child] -= 1
+            if count[child] == 0:
+                ready.append(child)
+    return order
+"""
+
+
+@pytest.mark.parametrize("n_copies", [similar.CROWD, 20])
+def test_many_copies_of_a_textbook_answer_of_some_length_are_found(n_copies: int) -> None:
+    copies = {f"copy {n}": KAHN for n in range(n_copies)}
+    released = EXERCISES["backward-order"].released_source
+    rest = {f"more {n}": released for n in range(133 - n_copies)}
+    assert groups(EXERCISES["backward-order"], copies | rest) == {frozenset(copies)}
+
+
 def test_few_copies_of_a_short_answer_are_no_pair() -> None:
     copies = {f"copy {n}": PIGLETS for n in range(similar.MANY - 1)}
     rest = {f"more {n}": EXERCISES["pixels"].released_source for n in range(100)}

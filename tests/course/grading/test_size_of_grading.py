@@ -8,7 +8,7 @@ COURSE = Path(__file__).parents[3] / "course"
 
 APART = ("export.py", "grades.py", "comments.py", "watch.py")
 """What instructors asked for beyond grading."""
-MOST = {"grading": 3736, "sandbox": 1318, "apart": 454, "matching": 298}
+MOST = {"grading": 3739, "sandbox": 1318, "apart": 454, "matching": 298}
 LONGEST = 400
 """Lines of one file."""
 
