@@ -22,6 +22,7 @@ LONGEST = 10_000
 
 LAUNCH = "a launch"
 OWN_OPERATION = "a call of an operation with its gradient"
+OPERATION_CHECKED = "gradcheck of an operation with its gradient"
 SUM_WITHOUT_BARRIER = "a sum in a loop without a barrier"
 
 
@@ -31,7 +32,8 @@ class Rule:
 
     needs: names of which the answer calls one, or `LAUNCH`, a call of something that is indexed,
     such as `kernel[blocks, threads](x)`, or `OWN_OPERATION`, a call of what `custom_op` has made,
-    beside one of `register_autograd`. refuses: names that it does not use, such as "linspace",
+    beside one of `register_autograd`, or `OPERATION_CHECKED`, a call of `gradcheck` that names one.
+    refuses: names that it does not use, such as "linspace",
     ".data" or `.to("cpu")`, or `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements
     without a barrier. `getattr(x, "data")` uses ".data" as well.
     """
@@ -77,9 +79,11 @@ def parsed(source: str | None) -> ast.Module | None:
 
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
-    called = _calls_in(tree)
-    if "register_autograd" in called and _own_operations(tree) & called:
+    called, own = _calls_in(tree), _own_operations(tree)
+    if "register_autograd" in called and own & called:
         yield OWN_OPERATION
+    if any(_called(call) == "gradcheck" and own & _names_in(call) for call in _calls(tree)):
+        yield OPERATION_CHECKED
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.While):
             if _adds_elements(node) and "syncthreads" not in _calls_in(node):
@@ -108,6 +112,9 @@ def _own_operations(tree: ast.AST) -> set[str]:
     names = set[str]()
     for node in ast.walk(tree):
         match node:
+            case ast.FunctionDef(name=name) if names & _names_in(node):  # it calls one
+                names.add(name)
+                continue
             case ast.FunctionDef(name=name, decorator_list=makers):
                 made = {name}
             case ast.Assign(targets=targets, value=value):
@@ -119,8 +126,8 @@ def _own_operations(tree: ast.AST) -> set[str]:
     return names
 
 
-def _names_in(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+def _names_in(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _adds_elements(loop: ast.AST) -> bool:
@@ -137,7 +144,11 @@ def _adds_elements(loop: ast.AST) -> bool:
 
 def _calls_in(tree: ast.AST) -> set[str]:
     """The names of what is called in this part of an answer."""
-    return {_called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return set(map(_called, _calls(tree)))
+
+
+def _calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
 def _called(node: ast.Call) -> str:
@@ -148,13 +159,14 @@ def _called(node: ast.Call) -> str:
 
 
 def _calls_others(tree: ast.AST) -> bool:
-    """Whether a function is called by a name that the answer does not define itself."""
+    """Whether a function or a kernel is called that the answer does not define itself."""
     nodes = list(ast.walk(tree))
     own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     names = [node for node in nodes if isinstance(node, ast.Name)]
     own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
     own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     own |= {(node.asname or node.name) for node in nodes if isinstance(node, ast.alias)}
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    called = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+    functions = [call.func for call in _calls(tree)]
+    functions = [each.value if isinstance(each, ast.Subscript) else each for each in functions]
+    called = {each.id for each in functions if isinstance(each, ast.Name)}
     return not called <= own | set(dir(builtins))

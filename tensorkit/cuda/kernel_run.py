@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tensorkit.base import storage_of
-from tensorkit.cuda.kernel_source import Source, as_single
+from tensorkit.cuda.kernel_source import Source, as_single, number
 from tensorkit.errors import KernelError
 from tensorkit.overrides import replaced
 from tensorkit.thread_state import state
@@ -95,17 +95,17 @@ class Memory:
         return index
 
     def __getitem__(self, index: Any) -> Any:
-        value = self.host[self.at(LOAD, index)]
-        return int(value) if isinstance(value, np.integer) else value  # meets others as on a GPU
+        return number(self.host[self.at(LOAD, index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        np.copyto(self.host[(*self.at(STORE, index), ...)], value)  # no float into integers
+        # no float into integers, and no integer that has no place there
+        np.copyto(self.host[(*self.at(STORE, index), ...)], number(value))
 
     def add(self, index: Any, value: Any) -> Any:
         """Add to an element as one step; gives what was there before."""
         at = self.at(ATOMIC, index)
-        before = self.host[at]
-        self.host[at] = before + np.asarray(value).astype(before.dtype, casting="same_kind")
+        before = number(self.host[at])
+        np.copyto(self.host[(*at, ...)], number(before + number(value)))
         return before
 
 

@@ -17,6 +17,7 @@ import linecache
 import math
 import textwrap
 from copy import deepcopy
+from functools import reduce
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
@@ -380,19 +381,17 @@ def as_single(value: Any) -> Any:
 def number(value: Any) -> Any:
     """The value of an expression: a comparison is a truth value, and integers have 64 bits.
 
-    NumPy gives float64 for a float32 and an integer of an array; the compiled text float32.
+    NumPy gives float64 for a float32 and an integer of an array; the compiled text float32. It
+    gives an int64 for an integer and a truth value, which would lose its first digits unseen.
     """
+    value = int(value) if isinstance(value, np.integer) else value
     if type(value) is int and value.bit_length() > 63:
         raise OverflowError(f"{value} is outside of int64, and a GPU loses its first digits")
     return np.bool_(value) if type(value) is bool else as_single(value)
 
 
-def _or_nan(choose: Any) -> Any:
-    return lambda *values: next((x for x in values if x != x), choose(*values))
-
-
 def _single(function: Any) -> Any:
-    return lambda x: np.float32(function(float(x)))
+    return lambda x: np.float32(function(float(np.float32(x))))
 
 
 def _on_gpu(name: str, *arguments: Any) -> Any:
@@ -401,10 +400,12 @@ def _on_gpu(name: str, *arguments: Any) -> Any:
     return ast.Call(found, [*arguments], []) if arguments else found
 
 
-_ON_GPU: dict[str, Any] = {"gpu number": number, "gpu bool": np.bool_, "gpu float": np.float32}
-_ON_GPU |= {"gpu max": _or_nan(max), "gpu min": _or_nan(min), "gpu int": int}
+_ON_GPU: dict[str, Any] = {"gpu number": number, "gpu bool": np.bool_, "gpu int": int}
+# of a float and an integer they give a float, and nan of nan
+_ON_GPU |= {"gpu max": lambda *values: number(reduce(np.maximum, values))}
+_ON_GPU |= {"gpu min": lambda *values: number(reduce(np.minimum, values))}
 # an integer has no power of -1, and abs of a truth value is one
-_ON_GPU |= {"gpu base": np.asarray, "gpu abs": lambda x: abs(number(x))}
+_ON_GPU |= {"gpu float": np.float32, "gpu base": np.asarray, "gpu abs": lambda x: abs(number(x))}
 _ON_GPU |= {f"gpu {each.__name__}": _single(getattr(np, each.__name__)) for each in _MATH}
 
 

@@ -96,6 +96,9 @@ AS_COMPILED = {
     "out[0] = math.exp(x[0]) / math.exp(x[0])": math.nan,
     "out[0] = math.exp(1000.0)": math.inf,
     "out[0] = math.log(x[2])": -math.inf,
+    "out[0] = math.sin(16777217) - math.sin(16777216.0)": 0,
+    "out[0] = max(x[0], 16777217) - 16777216": 0,
+    "out[0] = min(16777217, n + 1e9) - 16777216": 0,
     "out[0] = max(0.0, x[1])": math.nan,
     "out[0] = min(0.0, x[1])": math.nan,
     "out[0] = x[0] or 5": 1,
@@ -524,11 +527,25 @@ def test_an_element_of_integers_meets_others_as_on_a_gpu(device, line, dtype, x,
     assert out.item() == expected
 
 
-@pytest.mark.parametrize("line", ["out[0] = x[0] + 1", "out[0] += x[0]", "out[0] = 1 // out[0]"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "out[0] = x[0] + 1",
+        "out[0] += x[0]",
+        "out[0] = 1 // out[0]",
+        "out[0] = x[0] + (n > 0)",
+        "out[1] += n > 0",
+        "count = 0; count += n > 5; out[0] = n // count",
+        "count = 0; count += n > 5; out[0] = n % count",
+        "cuda.atomic_add(out, 0, x[0] + 1)",
+        "cuda.atomic_add(out, 1, 1)",
+    ],
+)
 def test_an_integer_that_does_not_fit_is_refused(device, line):
-    x, out = (tk.tensor([n], dtype=tk.int32, device=device) for n in (LARGEST, 0))
+    x = tk.tensor([LARGEST], dtype=tk.int32, device=device)
+    out = tk.tensor([0, LARGEST], dtype=tk.int32, device=device)
     with pytest.raises(KernelError, match=r"out of bounds for int32|by zero"):
-        body("out[0] += x[0]" if "+=" in line else "pass", line)[1, 1](x, out, 2)
+        body("out[0] += x[0]" if "+= x" in line else "pass", *line.split("; "))[1, 1](x, out, 2)
 
 
 def test_of_threads_that_only_write_one_is_enough(device):

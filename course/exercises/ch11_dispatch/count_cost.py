@@ -170,6 +170,9 @@ class CountCost(Exercise):
         yield case("add", [(n, k), (n, k)], (n, k), label="element by element")
         yield case("multiply", [(n, 1), (k,)], (n, k), label="broadcast")
         yield case("exp", [(n, m)], (n, m), label="one argument")
+        yield case("maximum", [(n,), (n, n)], (n, n), label="the larger ones of a row and a square")
+        taken = [(max(n, m), k), (min(n, m),)]
+        yield case("take", taken, (min(n, m), k), label="some rows of a matrix")
         yield case("where", [(n,), (n,), ()], (n,), label="three arguments, one a number (0-d)")
         yield case("matmul", [(n, k), (k, m)], (n, m), label="a product of matrices")
         yield case("matmul", [(1, n), (n, k)], (1, k), label="a row by a matrix (size 1)")

@@ -7,7 +7,7 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
-from course.notebook.rules import OWN_OPERATION, Rule
+from course.notebook.rules import OPERATION_CHECKED, OWN_OPERATION, Rule
 
 
 def softsign(x: tk.Tensor, upstream: tk.Tensor) -> tuple[tk.Tensor, tk.Tensor, bool]:
@@ -137,8 +137,9 @@ class CustomOp(Exercise):
         ),
         Rule(
             "what `gradcheck` says of the operation",
-            "Call `tk.autograd.gradcheck`, as in the program that you were given.",
-            needs=("gradcheck",),
+            "Call `tk.autograd.gradcheck` with the operation, as in the program that you were "
+            "given.",
+            needs=(OPERATION_CHECKED,),
         ),
     )
     hints = (

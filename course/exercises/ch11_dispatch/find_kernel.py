@@ -161,6 +161,8 @@ class FindKernel(Exercise):
         table = {"cpu": one, device: three, "default": two}
         yield case(table, operation, other, label="a default beside the CPU")
         yield case(table, operation, "cpu", label="the CPU's kernel, and a default")
+        table = {f"{device}2": one, device: two, "default": three}
+        yield case(table, operation, device, label="a device whose name begins another one")
         yield case({}, operation, device, label="a table without kernels (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:

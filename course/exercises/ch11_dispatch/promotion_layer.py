@@ -91,7 +91,7 @@ class PromotionLayer(Exercise):
     2. Within a kind a tensor with dimensions wins over one without.
     3. If that does not decide either, the larger dtype wins: the one of more bytes.
 
-    **Input:** `x` and `y`, tensors with or without dimensions.
+    **Input:** `x` and `y`, tensors of any dtype, with or without dimensions.
 
     **Output:** both, in the dtype of the winner. No two dtypes of one kind and one size meet here.
     `x` and `y` themselves stay as they are.
@@ -183,4 +183,7 @@ class PromotionLayer(Exercise):
         yield case(some(tk.int64), one(tk.float32), label="whole numbers and one float (0-d)")
         yield case(one(tk.float32), one(tk.float64), label="two single numbers (0-d)")
         yield case(some(tk.float16), some(tk.int64), label="half precision and int64 (float16)")
+        yield case(one(tk.int8), some(tk.bool), label="one int8 number and bool (0-d)")
+        yield case(some(tk.bool), one(tk.int16), label="bool and one int16 number (0-d)")
+        yield case(some(tk.int16), one(tk.int32), label="int16 and one int32 number (0-d)")
         yield case(some(tk.float64, 0), some(tk.int64, 0), label="no elements (empty)")

@@ -105,7 +105,7 @@ class BankConflict(KernelExercise):
         yield some(1, 99, "any numbers")
         yield some(-99, 99, "negative numbers as well")
         yield some(100, 999, "larger numbers")
-        turned = floats(draw, 32, 32, high=99).flip(0).contiguous()[:, :]
+        turned = floats(draw, 32, 32, high=99).floor().flip(0).contiguous()[:, :]
         yield case(1, 32, turned, unfilled(draw, 32, 32), label="whole numbers, upside down (int)")
 
     def run(self, answer: Any, *args: Any) -> Any:

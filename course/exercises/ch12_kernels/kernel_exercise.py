@@ -155,17 +155,33 @@ READS, WRITES = "reads", "writes"
 """What a thread does with an element, as the log of a launch and its picture say it."""
 
 
-def accesses(log: Any) -> Iterator[tuple[int, str, int]]:
-    """What the threads of block 0 did with elements: the thread, ``READS`` or so, the address."""
-    for phase in log.shown:
+def accesses(phases: Any) -> Iterator[tuple[int, str, int]]:
+    """What the threads of block 0 did in some phases: the thread, ``READS`` or so, the address.
+
+    The phases are of ``log.shown``. Addresses of shared memory are below 0.
+    """
+    for phase in phases:
         for _, thread, kind, *_, address in chain.from_iterable(chain(*phase.values())):
             yield thread, kind, address
 
 
+def most_read(log: Any) -> int:
+    """The most numbers of shared memory that one thread of block 0 reads."""
+    reads = (thread for thread, kind, at in accesses(log.shown) if kind == READS and at < 0)
+    return max(Counter(reads).values(), default=0)
+
+
 def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
-    """Whole numbers as floats."""
-    values = draw.integers(math.prod(shape), low, high)
-    return tk.tensor(values, dtype=tk.float32).reshape(shape)
+    """Eighths from low to high; some are below 0, and there another sixteenth is taken off.
+
+    Sums and products of these are exact. An odd number of negative ones never adds up to 0.
+    """
+    n = math.prod(shape)
+    eighths, signs = draw.integers(n, 8 * low, 8 * high), draw.integers(n, 0, 1)
+    pairs = zip(eighths, signs, strict=True)
+    return tk.tensor([-each / 8 - 1 / 16 if sign else each / 8 for each, sign in pairs]).reshape(
+        shape
+    )
 
 
 def unfilled(draw: Draw, *shape: int) -> tk.Tensor:

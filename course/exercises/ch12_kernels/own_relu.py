@@ -138,7 +138,8 @@ class OwnRelu(Exercise):
     **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
     elements. A launch has at least one block.
 
-    **Output:** a tensor of its shape: the larger of 0 and each element, 0 for `-inf` too. The check
+    **Output:** a tensor of its shape: the larger of 0 and each element, 0 for `-inf` too. The
+    threads share the elements. The check
     counts the launches, at most two: a tensor of zeros takes one as well. The elements stay on the
     device.
 
@@ -155,7 +156,15 @@ class OwnRelu(Exercise):
             "Compute the elements in a kernel of your own, and launch it: "
             "`name[blocks, threads](...)`.",
             needs=(LAUNCH,),
-            refuses=("clamp", "clamp_", "clamp_min", "clip", "relu", "relu_", "maximum", "where"),
+            refuses=(
+                *("clamp", "clamp_", "clamp_min", "clip", "relu", "relu_", "maximum", "where"),
+                ".max",  # not `max` of two numbers in the kernel
+            ),
+        ),
+        Rule(
+            "The threads share the elements",
+            "Each thread takes an element of its own, such as `i = cuda.grid(1)`.",
+            needs=("grid", "threadIdx", "blockIdx", ".threadIdx", ".blockIdx"),
         ),
     )
     hints = (
@@ -222,7 +231,7 @@ class OwnRelu(Exercise):
         yield some(5, 30, label="a larger matrix")
         yield some(2, 3, 4, label="three dimensions")
         yield some(4, 30, label="a layer that trains with it")
-        yield some(53, 79, label="thousands of elements")
+        yield some(97, 89, label="thousands of elements")
         infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(2, 9)])
         yield case(infinite, False, label="an element of -inf")
         infinite = tk.tensor([[math.inf, -draw.integer(1, 9)], [draw.integer(1, 9), -math.inf]])

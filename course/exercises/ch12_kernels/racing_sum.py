@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
+    ALONE,
     EVERY_BLOCK_ALIKE,
     FIRST_LEFT_OUT,
     LAST_LEFT_OUT,
@@ -16,6 +17,7 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     KernelExercise,
     changed,
     floats,
+    most_read,
     works_alone,
 )
 from course.notebook.exercise import Case, Draw, case, exercise
@@ -137,6 +139,8 @@ class RacingSum(KernelExercise):
         yield case(2, 4, whole, out, 6, label="whole numbers (int)")
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
-        """Each thread adds one element; sums of blocks may be put together first."""
+        """Each thread adds one element; sums of blocks may be put together first, in a tree."""
         blocks, threads, *_, n = args
+        if most_read(log) > 2 * threads.bit_length():  # of a tree: two in each round, and the sum
+            return ALONE
         return works_alone(log, READS, n, blocks, threads)

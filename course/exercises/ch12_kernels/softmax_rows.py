@@ -274,7 +274,12 @@ class SoftmaxRows(KernelExercise):
         yield some(1, 9, "one row")
         yield some(3, 7, "large numbers", 100.0)
         yield some(2, 5, "very large numbers", 1000.0)
-        yield some(2, 6, "numbers far below 0", -1000.0)
+        yield some(2, 6, "numbers far below 0", -20_000.0)
+        far = tk.tensor([draw.floats(6, -9, -5)])
+        far[0, 2] += 5
+        yield case(
+            1, 4, 1e30 * far, unfilled(draw, 1, 6), 6, label="a row with nothing above -1e29"
+        )
         apart = tk.tensor(draw.floats(42, -2, 2)).reshape(6, 7)
         apart[range(6), range(1, 7)] += 1000
         yield case(6, 4, apart, unfilled(draw, 6, 7), 7, label="one large number in each row")

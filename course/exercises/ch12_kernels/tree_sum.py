@@ -17,6 +17,7 @@ from course.exercises.ch12_kernels.kernel_exercise import (
     accesses,
     changed,
     floats,
+    most_read,
     unfilled,
     works_alone,
 )
@@ -38,8 +39,8 @@ _EVERY_BLOCK_ALIKE = (
 
 _IN_THE_IF = "            cuda.syncthreads()\n        half"
 
-MOST_READS = 50
-"""Of shared memory in a block: all eight threads may read two numbers in each round."""
+MOST_READ = 7
+"""Of shared memory by a thread: two numbers in each round, and the sum."""
 
 
 @cuda.kernel
@@ -213,13 +214,18 @@ class TreeSum(KernelExercise):
                 "three rounds",
                 "four threads add, then two, then one, with `cuda.syncthreads()` after each round",
             )
-        # a tree reads 14 numbers of shared memory, whose addresses are below 0, and the sum
-        reads = [thread for thread, kind, at in accesses(log) if kind == READS and at < 0]
-        if len(set(reads)) < 4:
+        rounds = iter(map(_readers, log.shown[1:]))  # all after the first barrier
+        if not all(any(n_readers >= least for n_readers in rounds) for least in (4, 2, 1)):
             return ALONE
-        if len(reads) <= MOST_READS:
-            return works_alone(log, READS, n, blocks, threads)
-        return (
-            f"reads {len(reads)} numbers of shared memory in a block, where 15 are enough",
-            "let each thread add one number in a round: `part[t] += part[t + half]`",
-        )
+        if (most := most_read(log)) > MOST_READ:
+            return (
+                f"has a thread that reads {most} numbers of shared memory, where 7 are enough",
+                "let each thread add one number in a round: `part[t] += part[t + half]`",
+            )
+        return works_alone(log, READS, n, blocks, threads)
+
+
+def _readers(phase: Any) -> int:
+    """How many threads read shared memory in a phase."""
+    reads = accesses([phase])
+    return len({thread for thread, kind, at in reads if kind == READS and at < 0})

@@ -38,10 +38,10 @@ def kernel_by_get(kernels, operation, device):
 
 
 def promoted_by_questions(x, y):
-    order = [tk.bool, tk.int32, tk.int64, tk.float16, tk.float32, tk.float64]
+    order = [tk.bool, tk.int8, tk.int16, tk.int32, tk.int64, tk.float16, tk.float32, tk.float64]
 
     def kind(t):
-        return (order.index(t.dtype) > 0) + (order.index(t.dtype) > 2)
+        return (order.index(t.dtype) > 0) + (order.index(t.dtype) > 4)
 
     if kind(x) != kind(y):
         winner = x if kind(x) > kind(y) else y
