@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 from typing import Any
 
 import tensorkit as tk
 from course.notebook.plain import Opaque
 from tensorkit.overrides import original, override
+
+PRODUCTS = {"mul", "mul_", "mm", "bmm", "mv", "dot", "addmm", "_einsum"}
+"""The operations that multiply the elements of two tensors."""
+
+SLIGHTLY = 1 + 2e-6
+"""A factor that shows in float32, and passes where numbers are compared by `allclose`."""
+
+_counted = itertools.count(1)
 
 
 class Work(tk.utils.DispatchMode):
@@ -15,14 +25,18 @@ class Work(tk.utils.DispatchMode):
 
     def __init__(self) -> None:
         self.walks = 0
+        self.fresh = 0
         self.largest = 0
+        self.lengths = set[int]()
         self.factors: list[list[int]] = []
+        self._made: dict[int, int] = {}
 
     def walks_noted(self, factor: float = 1) -> contextlib.AbstractContextManager[Any]:
         """Context that counts walks back, each from `factor` times the gradient it is given."""
         own = original("first_gradient")
 
         def first_gradient(root: tk.Tensor, given: Any, position: int) -> tk.Tensor:
+            self.fresh += self._made.get(id(root), 0) > 0
             self.walks += position == 0
             return own(root, given, position) * factor
 
@@ -32,9 +46,12 @@ class Work(tk.utils.DispatchMode):
         result = func(*args, **(kwargs or {}))
         if isinstance(result, tk.Tensor):
             self.largest = max(self.largest, result.numel())
+            self._made[id(result)] = self.walks
+            if result.dim() > 1 or any(each.requires_grad for each in _tensors(args)):
+                self.lengths.update(result.shape)
         sizes = [each.numel() for each in args if isinstance(each, tk.Tensor)]
-        if len(sizes) > 1 and func.__name__ != "setitem":
-            self.factors.append(sizes)
+        if len(sizes) > 1 and func.__name__ in PRODUCTS:
+            self.factors.append(sizes[-2:])
         return result
 
 
@@ -42,25 +59,61 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
     """What an answer returns, and how it came to that.
 
     walks: how often it has gone back through a graph. largest: the elements of the largest tensor
-    that an operation made. factors: of each operation on several tensors, the elements of these.
+    that an operation made. fresh: how many walks begin at what was computed after another walk.
+    lengths: the sizes of the dimensions of matrices, and of what comes of a tensor that requires
+    grad. factors: of each product of two tensors, the elements of these.
     written: of each tensor among the arguments, how many writes its version counts.
     doubled: what the answer returns where every walk back begins with twice the gradient; `...`
-    where it raises then, as one does that compares its gradient with other numbers.
+    where that says nothing: the result was kept from the first call, or the answer compares its
+    gradient with other numbers and raises.
     """
     if isinstance(answer, Opaque):  # it is in another process
         found: tuple[Any, dict[str, Any]] = answer.there("measured", *args)  # type: ignore[attr-defined]
         return found
-    work, again, doubled = Work(), _copied(args), ...
+    work = Work()
+    kept = _copied(args)
     tensors = _tensors(args)
     before = [each._version for each in tensors]
     with work.walks_noted(), work:
         result = answer(*args)
     written = [each._version - old for each, old in zip(tensors, before, strict=True)]
-    with contextlib.suppress(Exception), Work().walks_noted(factor=2):
-        doubled = answer(*again)
+    doubled = _again(answer, kept, work.walks, 2)
+    if doubled is ... and work.walks:
+        slightly = _again(answer, kept, work.walks, SLIGHTLY)
+        if slightly is not ... and _are_same(result, slightly):
+            doubled = slightly
     noted = {"walks": work.walks, "largest": work.largest, "factors": work.factors}
-    noted["written"] = written
+    noted |= {"fresh": work.fresh, "lengths": sorted(work.lengths), "written": written}
     return result, {**noted, "doubled": doubled}
+
+
+def _again(answer: Any, args: Any, walks: int, factor: float) -> Any:
+    """What the answer returns where walks back begin with `factor` times the gradient.
+
+    `...` where it raises, or no longer goes back.
+    """
+    work = Work()
+    with contextlib.suppress(Exception), work.walks_noted(factor):
+        result = answer(*_copied(args, 1 + next(_counted) * 1e-13))
+        return result if work.walks or not walks else ...
+    return ...
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether no number of two results differs as much as by `SLIGHTLY`, in a dtype that has it."""
+    ones, others = _numbers(one), _numbers(other)
+    if len(ones) != len(others):
+        return False
+    return all(math.isclose(a, b, rel_tol=5e-7) for a, b in zip(ones, others, strict=True))
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, tk.Tensor):
+        is_fine = value.dtype in (tk.float32, tk.float64)
+        return value.detach().flatten().tolist() if is_fine else [math.nan]
+    if isinstance(value, list | tuple):
+        return [number for entry in value for number in _numbers(entry)]
+    return [value] if isinstance(value, int | float) else [math.nan]
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -69,9 +122,10 @@ def _tensors(value: Any) -> list[Any]:
     return [value] if isinstance(value, tk.Tensor) else found
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Any, factor: float = 1) -> Any:
+    """A copy. Numbers of Python are multiplied, so that no answer knows them from another call."""
     if isinstance(value, list | tuple):
-        return type(value)(map(_copied, value))
+        return type(value)(_copied(entry, factor) for entry in value)
     if isinstance(value, tk.Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad)
-    return value
+    return value * factor if isinstance(value, float) else value

@@ -204,8 +204,9 @@ class MicroBatches(Exercise):
         ),
         "one backward at the end": (
             _one_backward,
-            "The gradient is right, but the graphs of all pieces are kept until one `backward` at "
-            "the end. Called for each piece, in the loop, it frees that piece's graph.",
+            "The gradient is right, but the graphs of all pieces are kept until the last one is "
+            "made. Called for each piece, in the loop, `backward` frees that piece's graph.",
+            r"backward|grad\(",
         ),
         "cleared between": (
             _cleared_between,
@@ -243,9 +244,12 @@ class MicroBatches(Exercise):
         if not isinstance(gradient, tk.Tensor):
             return gradient
         for_each = work["walks"] >= len(pieces) and is_by_autograd(gradient, work["doubled"])
-        together = sum(x.numel() for x, _ in pieces)
-        # of a single input the targets alone are as large
-        joined = len(w) > 1 and len(pieces) > 1 and work["largest"] >= together
+        # the loss of the last piece is computed after the graphs of others are freed
+        for_each = for_each and (len(pieces) < 2 or work["fresh"] > 0)
+        # of a single input a piece has as many numbers as samples
+        joined = (
+            len(w) > 1 and len(pieces) > 1 and sum(len(y) for _, y in pieces) in work["lengths"]
+        )
         demands = {"a `backward` for each piece": for_each, "pieces joined": joined}
         return seen("gradient", gradient, right, demands)
 
