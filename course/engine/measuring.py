@@ -94,7 +94,7 @@ def _again(answer: Any, args: Any, walks: int, factor: float) -> Any:
     """
     work = Work()
     with contextlib.suppress(Exception), work.walks_noted(factor):
-        result = answer(*_copied(args, 1 + next(_counted) * 1e-13))
+        result = answer(*_copied(args, 1 + (1 + next(_counted) % 1000) * 1e-14))
         return result if work.walks or not walks else ...
     return ...
 

@@ -67,15 +67,24 @@ def _takes_one_number(answer: AnswerTree, found: re.Match[str]) -> str:
 
 
 def _not_recorded(answer: AnswerTree, found: re.Match[str]) -> str:
+    if answer.said("One of the differentiated Tensors does not require grad"):
+        return "What you differentiate with respect to does not require grad."
     sentence = "Nothing on the way to this result was recorded."
     last = max([node.lineno for node in answer.in_the_line(ast.stmt)], default=0)
     for call in answer.nodes(ast.Call):
         name = ast.unparse(call.func).rpartition(".")[2]
         is_before = not last or call.lineno <= last
-        if is_before and name in ("detach", "item", "tolist", "numpy", "no_grad"):
+        is_of_a_gradient = "grad(" in ast.unparse(call.func) or ".grad." in ast.unparse(call.func)
+        is_off = name in ("detach", "item", "tolist", "numpy", "no_grad")
+        if is_before and is_off and not is_of_a_gradient:
             return f"{sentence} `{ast.unparse(call)}` takes it off the record."
     if answer.said("RuntimeError|AutogradError") and not answer.line:
         return f"{sentence} Does your answer note where its result comes from?"
+    if re.search(r"requires_grad(_\(\)|=True)", answer.text.replace(" ", "")):
+        return (
+            f"{sentence} Either it does not depend on an input that requires grad, or a call on "
+            "the way records nothing."
+        )
     return f"{sentence} Is there an input with `requires_grad=True`?"
 
 
