@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import decimal
 import gc
 import logging
 import math
@@ -75,8 +76,36 @@ def _set_environment(saved: tuple[Any, Any]) -> None:
     os.environ.update(found)
 
 
-def _set_collecting(is_on: bool) -> None:
+def _collecting() -> tuple[bool, tuple[int, int, int]]:
+    return gc.isenabled(), gc.get_threshold()
+
+
+def _set_collecting(saved: tuple[bool, tuple[int, int, int]]) -> None:
+    is_on, threshold = saved
     (gc.enable if is_on else gc.disable)()
+    gc.set_threshold(*threshold)
+
+
+def _levels() -> tuple[int, int]:
+    return logging.root.manager.disable, logging.root.level
+
+
+def _set_levels(levels: tuple[int, int]) -> None:
+    disabled, of_the_root = levels
+    logging.disable(disabled)
+    logging.root.setLevel(of_the_root)
+
+
+def _set_path(folders: list[str]) -> None:
+    sys.path[:] = folders
+
+
+def _digits() -> int:
+    return decimal.getcontext().prec
+
+
+def _set_digits(digits: int) -> None:
+    decimal.getcontext().prec = digits
 
 
 SETTINGS: dict[str, Setting] = {
@@ -93,8 +122,10 @@ SETTINGS: dict[str, Setting] = {
     "`sys.stdin`": (lambda: sys.stdin, lambda stream: setattr(sys, "stdin", stream)),
     "the environment variables": (_environment, _set_environment),
     "what an interrupt does": (_interrupts, _set_interrupts),
-    "whether garbage is collected": (gc.isenabled, _set_collecting),
-    "which levels are logged": (lambda: logging.root.manager.disable, logging.disable),
+    "when garbage is collected": (_collecting, _set_collecting),
+    "which levels are logged": (_levels, _set_levels),
+    "where modules are looked for": (lambda: [*sys.path], _set_path),
+    "the digits of `decimal`": (_digits, _set_digits),
 }
 """What an answer should leave as it is, in words that follow "your code changes"."""
 

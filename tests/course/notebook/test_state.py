@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import decimal
 import gc
 import io
 import logging
@@ -47,8 +48,10 @@ CHANGES = {
     "the working directory": lambda: os.chdir("/"),
     "NumPy's function for errors": lambda: np.seterrcall(odd),
     "`sys.stdin`": lambda: setattr(sys, "stdin", io.StringIO()),
-    "whether garbage is collected": gc.disable,
-    "which levels are logged": logging.disable,
+    "when garbage is collected": lambda: gc.set_threshold(1),
+    "which levels are logged": lambda: logging.root.setLevel(logging.DEBUG),
+    "where modules are looked for": lambda: sys.path.append("/"),
+    "the digits of `decimal`": lambda: setattr(decimal.getcontext(), "prec", 3),
     "the environment variables": other_environment,
     "what an interrupt does": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     "`print`": lambda: setattr(builtins, "print", odd),
