@@ -155,7 +155,8 @@ def _unless_there(advice: str | None, source: str) -> str | None:
     if any(re.search(rf"\b{each}\b", source) for each in re.findall(r"# (\w+): ", advice or "")):
         return None
     recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=True", advice or "")
-    if any(each in source.replace(" ", "") for each in recommended):
+    text = re.sub(r"\brequires_grad=True", ".requires_grad_(", source.replace(" ", ""))
+    if any(each in text or each in source.replace(" ", "") for each in recommended):
         return None
     assumed = re.findall(r"[Yy]our `(\w+)`", advice or "")
     return advice if all(re.search(rf"\b{each}\b", source) for each in assumed) else None
@@ -176,6 +177,8 @@ def _why_none(source: str, name: str) -> str:
     returned = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
     if not returned:
         return "is a `return` missing?"
+    if any(ast.unparse(node.value).startswith("print(") for node in returned if node.value):
+        return "`print` shows a value and gives None. Return the value itself."
     if isinstance(function.body[-1], ast.Return):
         return "print what stands behind `return` before it is returned."
     return "either what stands behind `return` is None, or the function ends before it comes there."

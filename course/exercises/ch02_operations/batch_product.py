@@ -144,7 +144,9 @@ class BatchProduct(Exercise):
         found = Seen({"products": products})
         if is_alike and tk.allclose(products, right, rtol=0.01) and len(a) > 1:
             one_a, one_b = a[0].numel(), b[0].numel()
-            found["all at once"] = any(x > one_a and y > one_b for x, y in work["factors"])
+            found["several pairs multiplied in one operation"] = any(
+                x > one_a and y > one_b for x, y in work["factors"]
+            )
         return found
 
 

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.rules import Rule
 
 Ints = tuple[int, ...]
 
@@ -89,6 +90,14 @@ class BroadcastShape(Exercise):
     compute with the sizes alone. `tk.zeros` and its like switch themselves off while it runs.
     """
 
+    rules = (
+        Rule(
+            "compute with the sizes alone",
+            "This asks NumPy for the shape. Line the sizes up at the right, and choose one of each "
+            "pair.",
+            refuses=(".broadcast_shapes", "broadcast_shapes", ".broadcast", ".broadcast_arrays"),
+        ),
+    )
     hints = (
         "Which end of the two shapes is lined up? Turn both around and walk from there.",
         "Put ones in front of the shorter shape until both are equally long: `(1,) * 2 + (3,)` is "

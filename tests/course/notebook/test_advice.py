@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import textwrap
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import sample
 from checked_cells import CHECK, STRIDES, words
 
 import tensorkit as tk
+from course.authoring.audit import _as_in_a_notebook
 from course.notebook.check import judge
 from course.notebook.compare import difference
 from course.notebook.exercise import load
@@ -297,3 +299,51 @@ def test_an_answer_that_prints_nothing_is_not_said_to_print():
     celsius = load()["celsius"]
     assert judge(celsius, printing).mistake == "prints"
     assert judge(celsius, silent).mistake == ""
+
+
+def test_no_repair_is_recommended_that_stands_in_the_answer():
+    source = """
+        def second_derivative(coefficients, x):
+            t = tk.tensor(x, dtype=tk.float64, requires_grad=True)
+            y = sum(c * t**k for k, c in enumerate(coefficients))
+            y.backward()
+            t.grad.backward()
+            return t.grad.item()
+        """
+    report = str(judged("second-derivative", source))
+    assert "has no history" in report
+    assert "requires_grad_()" not in report
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("slope = slope.detach()", "`slope.detach()` takes it off"), ("pass", "a call on the way")],
+)
+def test_what_takes_a_tensor_off_the_record_is_named_where_it_stands(line, words):
+    source = f"""
+        def second_derivative(coefficients, x):
+            t = tk.tensor(x, dtype=tk.float64, requires_grad=True)
+            y = 3 * t + 0 * sum(coefficients)
+            (slope,) = tk.autograd.grad(y, t, create_graph=True)
+            {line}
+            return tk.autograd.grad(slope, t)[0].item()
+        """
+    report = str(judged("second-derivative", source))
+    assert words in " ".join(report.split())
+
+
+def test_a_function_that_returns_what_print_gives_is_told_so():
+    source = """
+        def celsius(fahrenheit):
+            return print((fahrenheit - 32) / 1.8)
+        """
+    report = " ".join(str(judged("celsius", source)).split())
+    assert "gives None. Return the value itself" in report
+
+
+def judged(id, source):
+    source = textwrap.dedent(source)
+    names = {"tk": tk}
+    exec(_as_in_a_notebook(source), names)
+    exercise = load()[id]
+    return judge(exercise, names[exercise.name], source=source)
