@@ -74,8 +74,6 @@ class Warm:
         self._number = number
         self.waited = 0.0
         """Seconds spent waiting for its processes, and on starting and ending them."""
-        self.time_limits = 0
-        """Answers that were stopped because their time was up."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:

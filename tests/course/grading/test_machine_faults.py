@@ -527,17 +527,18 @@ def test_data_that_cannot_be_written_is_no_zero(
     assert "files did not stop" in result.sentence
 
 
+@pytest.mark.parametrize(("where", "name"), [(Caller, "call"), (judge, "run_case")])
 def test_a_grader_that_stood_still_takes_no_points(
-    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, where: Any, name: str
 ) -> None:
     monkeypatch.setattr(judge, "STALL_LIMIT_S", 1.5)
-    call, naps = Caller.call, iter([LIMITS.check_seconds + 0.1])
+    called, naps = getattr(where, name), iter([LIMITS.check_seconds + 0.1])
 
-    def call_late(self: Caller, *arguments: Any, **options: Any) -> Any:
+    def call_late(*arguments: Any, **options: Any) -> Any:
         time.sleep(next(naps, 0.0))  # as Ctrl-Z does, or a laptop that is closed
-        return call(self, *arguments, **options)
+        return called(*arguments, **options)
 
-    monkeypatch.setattr(Caller, "call", call_late)
+    monkeypatch.setattr(where, name, call_late)
     result = klass_once.grade(klass_once.honest())
     assert (result.status, result.exercises) == ("ungraded", ())
     assert "Grading stood still" in result.sentence
