@@ -119,15 +119,13 @@ def _common(source: Source, submission: Submission, seed: str) -> dict[str, Any]
     }
 
 
-def _without_points(source: Source) -> list[Graded]:
+def _without_points(source: Source) -> Iterator[Graded]:
     """No points for every check of a notebook that cannot be graded."""
     known = exercise.load(source.chapter)
-    found = []
     for cell in filter(matching.is_check, source.released["cells"]):
         definition = _exercise_of(cell, known)
         report = _no_points(cell, definition, "missing", "Nothing was graded.")
-        found.append(Graded(str(matching.grade_id(cell)), report))
-    return found
+        yield Graded(str(matching.grade_id(cell)), report)
 
 
 def _no_points(cell: Cell, definition: Exercise | None, status: str, text: str) -> Report:

@@ -554,6 +554,39 @@ def test_waiting_for_a_learner_is_not_standing_still(
     assert (result.status, result.score) == ("graded", PIXELS)
 
 
+@pytest.mark.parametrize(("held_up", "status"), [(1.2, "graded"), (5.0, "ungraded")])
+def test_a_time_limit_is_no_learners_where_other_programs_took_most_of_the_time(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, held_up: float, status: str
+) -> None:
+    monkeypatch.setattr(judge, "STALL_LIMIT_S", 0.9)
+    monkeypatch.setattr(session, "_held_up", lambda _: held_up)
+    notebook = put_first(klass_once.honest("pixels"), "while True: pass")
+    put_first(notebook, "while True: pass")["cells"][0]["id"] = "another"  # two seconds in all
+    assert klass_once.grade(notebook).status == status
+
+
+@pytest.mark.parametrize("others", ["processes", "threads"])
+def test_a_process_is_held_up_by_others_and_not_by_its_own_threads(others: str) -> None:
+    core = min(os.sched_getaffinity(0))
+    spin = (
+        f"import os, threading; os.sched_setaffinity(0, {{{core}}})\ndef spin():\n while 1: pass\n"
+    )
+    threads = "for _ in range(3): threading.Thread(target=spin, daemon=True).start()\n"
+    learners = spin + (threads if others == "threads" else "") + "spin()"
+    programs = [learners, *([spin + "spin()"] * 3 if others == "processes" else [])]
+    running = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]
+    try:
+        time.sleep(2.0)
+        held_up = session._held_up(running[0].pid)
+        ran, ready, _ = map(int, Path(f"/proc/{running[0].pid}/schedstat").read_text().split())
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    by_itself = ready / 1e9 - held_up
+    assert (by_itself > ran / 1e9) is (others == "threads")
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become another user")
 @pytest.mark.parametrize("closed", ["bob", f"bob/{CHAPTER}", f"bob/{CHAPTER}/{FILE}"])
 def test_what_the_grader_may_not_read_is_no_zero_and_stops_nobody(
