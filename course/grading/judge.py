@@ -51,7 +51,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     """
     begun = time.perf_counter()
     deadline = time.monotonic() + warm.limits.seconds - PAGE_SECONDS
-    busy_before, stopped_before = _busy(warm), warm.time_limits
+    busy_before = _busy(warm)
     try:
         repaired = matching.repair(submission.notebook(), source)
     except Refused as refusal:
@@ -65,7 +65,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     except (MachineFault, OSError) as fault:
         warm.stop()  # a process that is started again may work
         return ungraded(source, submission, seed, str(fault))
-    is_cut_short = warm.time_limits > stopped_before or runner.troubles
+    is_cut_short = judge.is_late or runner.is_over or runner.troubles
     stalled = time.perf_counter() - begun - (_busy(warm) - busy_before)
     if stalled > STALL_LIMIT_S and is_cut_short:
         return ungraded(source, submission, seed, f"{_STOOD_STILL} {stalled:.0f} seconds")
@@ -119,15 +119,13 @@ def _common(source: Source, submission: Submission, seed: str) -> dict[str, Any]
     }
 
 
-def _without_points(source: Source) -> list[Graded]:
+def _without_points(source: Source) -> Iterator[Graded]:
     """No points for every check of a notebook that cannot be graded."""
     known = exercise.load(source.chapter)
-    found = []
     for cell in filter(matching.is_check, source.released["cells"]):
         definition = _exercise_of(cell, known)
         report = _no_points(cell, definition, "missing", "Nothing was graded.")
-        found.append(Graded(str(matching.grade_id(cell)), report))
-    return found
+        yield Graded(str(matching.grade_id(cell)), report)
 
 
 def _no_points(cell: Cell, definition: Exercise | None, status: str, text: str) -> Report:
@@ -142,13 +140,17 @@ class Judge:
 
     def __init__(self, runner: CellRunner, definitions: Mapping[str, Exercise], seed: str) -> None:
         self.runner, self.definitions, self.seed = runner, definitions, seed
+        self.is_late = False
+        """Whether a check took as long as its time limit: then cases may not have run."""
 
     def graded(self) -> Iterator[Graded]:
         """Run the notebook from top to bottom; what each check came to."""
         with closing(self.runner.checks()) as checks:
             for position, cell in checks:
                 definition = _exercise_of(cell, self.definitions)
+                begun = time.monotonic()
                 report = self._report(position, cell, definition)
+                self.is_late |= time.monotonic() - begun >= self.runner.warm.limits.check_seconds
                 witness = definition.witness if definition else "checker"
                 yield Graded(str(matching.grade_id(cell)), report, witness)
 

@@ -88,7 +88,7 @@ class Caller:
         function: the number of a learner's, or the name of one in `Learner.functions`.
         """
         if not self.budget.left:  # many short calls, of an iterator without end
-            raise self._time_is_up()
+            raise TimeLimitThere
         with unrecorded():  # what crosses the wire is not what the answer asked of a device
             value, records = self._called(function, args, options)
         for kind, direction, size in records:
@@ -118,7 +118,7 @@ class Caller:
         outcome.printed = (outcome.printed + _sound_text(reply, "printed"))[:2000]
         outcome.left_changed += _texts(reply.get("left_changed"))
         if reply.get("ended") == "timed out":
-            raise self._time_is_up()
+            raise TimeLimitThere
         try:
             value, error = self._returned(reply, blocks, encoder)
             records = [
@@ -132,10 +132,6 @@ class Caller:
         if self.probes and encoder.owners:
             self._try_out(encoder.owners, value)
         return value, records
-
-    def _time_is_up(self) -> TimeLimitThere:
-        self.session.warm.time_limits += 1
-        return TimeLimitThere()
 
     def _returned(
         self, reply: Message, blocks: list[np.ndarray], encoder: Encoder

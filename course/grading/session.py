@@ -74,8 +74,6 @@ class Warm:
         self._number = number
         self.waited = 0.0
         """Seconds spent waiting for its processes, and on starting and ending them."""
-        self.time_limits = 0
-        """Answers that were stopped because their time was up."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
@@ -352,7 +350,8 @@ class Session:
         if self._wire is None:
             return 0
         begun = time.monotonic()
-        self.warm.waited += self._wire.waited
+        waited, held_up = self._wire.waited, _held_up(self.pid)
+        self.warm.waited += max(0.0, waited - held_up) if held_up > _HELD_UP * waited else waited
         os.close(self._wire.descriptor)
         self._wire = None
         poll = select.poll()
@@ -366,6 +365,28 @@ class Session:
         remove(self.home)
         self.warm.waited += time.monotonic() - begun  # removing the folder waits for the disk
         return ended_by if had_ended else 0
+
+
+_HELD_UP = 0.75
+"""The share of the time of a learner's process that is no more time for the learner.
+
+Where the process waited for a processor as long as that, other programs are to blame for its end.
+"""
+
+
+def _held_up(pid: int) -> float:
+    """Seconds that a process was ready to run, while other processes had its core.
+
+    Only its main thread counts, and not what the process's other threads took meanwhile: those are
+    the learner's own. In namespaces the learner's process is the one child of this one.
+    """
+    with contextlib.suppress(OSError, ValueError):  # the process is gone
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        own = int(children[0]) if children else pid
+        ran, ready, _ = map(int, Path(f"/proc/{own}/schedstat").read_text().split())
+        of_process = (~own << 3) | 2  # its clock, as clock_getcpuclockid(3) gives it
+        return (ready + ran) / 1e9 - time.clock_gettime(of_process)
+    return 0.0
 
 
 ENDED = "It ended its process, filled its memory, or crashed (as endless recursion does)."

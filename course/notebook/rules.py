@@ -19,6 +19,10 @@ from course.shared.errors import TimeLimit
 
 LONGEST = 10_000
 """Characters of an answer that is read."""
+TOO_LONG = (
+    f"The answer is longer than {LONGEST:,} characters, so what is asked of its text cannot be "
+    "looked at. Make it shorter."
+)
 
 LAUNCH = "a launch"
 OWN_OPERATION = "a call of an operation with its gradient"
@@ -44,7 +48,9 @@ class Rule:
     refuses: tuple[str, ...] = ()
 
     def is_broken_by(self, source: str) -> bool:
-        """Whether the answer with this text does not do what is asked."""
+        """Whether the answer with this text does not do what is asked, or is too long to read."""
+        if len(source) > LONGEST:
+            return True
         tree = parsed(source)
         if tree is None:
             return False

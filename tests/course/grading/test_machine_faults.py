@@ -527,17 +527,18 @@ def test_data_that_cannot_be_written_is_no_zero(
     assert "files did not stop" in result.sentence
 
 
+@pytest.mark.parametrize(("where", "name"), [(Caller, "call"), (judge, "run_case")])
 def test_a_grader_that_stood_still_takes_no_points(
-    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, where: Any, name: str
 ) -> None:
     monkeypatch.setattr(judge, "STALL_LIMIT_S", 1.5)
-    call, naps = Caller.call, iter([LIMITS.check_seconds + 0.1])
+    called, naps = getattr(where, name), iter([LIMITS.check_seconds + 0.1])
 
-    def call_late(self: Caller, *arguments: Any, **options: Any) -> Any:
+    def call_late(*arguments: Any, **options: Any) -> Any:
         time.sleep(next(naps, 0.0))  # as Ctrl-Z does, or a laptop that is closed
-        return call(self, *arguments, **options)
+        return called(*arguments, **options)
 
-    monkeypatch.setattr(Caller, "call", call_late)
+    monkeypatch.setattr(where, name, call_late)
     result = klass_once.grade(klass_once.honest())
     assert (result.status, result.exercises) == ("ungraded", ())
     assert "Grading stood still" in result.sentence
@@ -551,6 +552,39 @@ def test_waiting_for_a_learner_is_not_standing_still(
     notebook = put_first(klass_once.honest("pixels"), "while True: pass")
     result = klass_once.grade(notebook)
     assert (result.status, result.score) == ("graded", PIXELS)
+
+
+@pytest.mark.parametrize(("held_up", "status"), [(1.2, "graded"), (5.0, "ungraded")])
+def test_a_time_limit_is_no_learners_where_other_programs_took_most_of_the_time(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, held_up: float, status: str
+) -> None:
+    monkeypatch.setattr(judge, "STALL_LIMIT_S", 0.9)
+    monkeypatch.setattr(session, "_held_up", lambda _: held_up)
+    notebook = put_first(klass_once.honest("pixels"), "while True: pass")
+    put_first(notebook, "while True: pass")["cells"][0]["id"] = "another"  # two seconds in all
+    assert klass_once.grade(notebook).status == status
+
+
+@pytest.mark.parametrize("others", ["processes", "threads"])
+def test_a_process_is_held_up_by_others_and_not_by_its_own_threads(others: str) -> None:
+    core = min(os.sched_getaffinity(0))
+    spin = (
+        f"import os, threading; os.sched_setaffinity(0, {{{core}}})\ndef spin():\n while 1: pass\n"
+    )
+    threads = "for _ in range(3): threading.Thread(target=spin, daemon=True).start()\n"
+    learners = spin + (threads if others == "threads" else "") + "spin()"
+    programs = [learners, *([spin + "spin()"] * 3 if others == "processes" else [])]
+    running = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]
+    try:
+        time.sleep(2.0)
+        held_up = session._held_up(running[0].pid)
+        ran, ready, _ = map(int, Path(f"/proc/{running[0].pid}/schedstat").read_text().split())
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    by_itself = ready / 1e9 - held_up
+    assert (by_itself > ran / 1e9) is (others == "threads")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become another user")
