@@ -231,11 +231,12 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         ]
         if not others:
             continue
-        both = f"The cell {name} and a cell of your own both have an answer."
+        both = f"The cell {name} is not as it was released, and a cell of your own has an answer."
         if copies and all(answer_text.is_untouched(copy, released) for copy in copies):
             sentence = (
-                f"Cells of your own have different answers to {name}. They run in their order, and "
-                f"what the last one leaves is graded: move the right one into the cell {name}."
+                f"Cells of your own have different answers to {name}. The last one above its check "
+                "is graded, or else the last one below: move the right one into the cell "
+                f"{name}."
             )
         elif not (answer_text.begin(answer, released) or names & bound_names(answer["source"])):
             if others[0] < end:
@@ -247,12 +248,12 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         elif any(start < at < end for at in others):
             sentence = (
                 f"{both} Yours stands between the cell {name} and its check, so it is graded: move "
-                f"the right one into the cell {name}, and delete the other."
+                f"the right answer into the cell {name}, and delete the other cell."
             )
         else:
             sentence = (
-                f"{both} The one in the cell {name} is graded: if the other is the right one, copy "
-                "it there."
+                f"{both} What the cell {name} has is graded: if yours is the right answer, move it "
+                "there."
             )
         yield Finding(LOOK, sentence)
 

@@ -66,7 +66,9 @@ def _names(released: str) -> str:
 def _begin(released: str) -> re.Pattern[str]:
     """A pattern of the parts of a text that begin to give an answer of this answer cell."""
     name = f"(?:{_names(released)})"
-    defined = rf"^(?:[ \t]*(?:def|class)[ ]+{name}\b|{name}[ ]*(?:[,:]|=(?!=)))"
+    # neither a method, nor a keyword argument or a dictionary's key, whose name begins a line
+    head = rf"^(?:|[ \t]+(?!def[ ]+\w+\(self\b))(?:def|class)[ ]+{name}\b"
+    defined = rf"{head}|^(?<![(\[{{,]\n){name}[ ]*(?:[,:]|=(?!=))"
     changed = rf"\b{name}(?:\[[^\n]{{0,200}}\][ ]?=(?!=)|\.(?:update|setdefault)\(|[ ]?\|=)"
     return re.compile(f"(?m){defined}|{changed}")
 

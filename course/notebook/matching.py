@@ -129,10 +129,10 @@ def repair(content: bytes, source: Source) -> Repaired:
         elif not cell["source"].startswith(chapter_folder.FIRST_LINE):
             # that installs the course where a chapter was opened as a hosted copy
             own.append((last, own_answers.without_marks(cell)))
-    answers = {number: cell for number, cell in enumerate(released_cells, 1) if is_answer(cell)}
+    answers = [cell for cell in released_cells if is_answer(cell)]
     notes += [
-        f"The cell {id} was as released; the answer in another cell counts."
-        for id in own_answers.take(answers, placed, own)
+        f"The cell {id} was as released; what another cell gives its name counts as the answer."
+        for id in own_answers.take(answers, numbers, placed, own)
     ]
     cells = [cell for place, cell in own if place == 0]
     positions = [numbers[id] for id in placed]
@@ -164,8 +164,8 @@ def _check_chapter(cells: list[Cell], marked: Mapping[str, Cell], chapter: str) 
 
 _PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}
 _PLURALS |= {"it was": "they were", "was there": "were there", "it is": "they are"}
-_PLURALS |= {"was as released": "were as released"}
-_PLURALS |= {"the answer in another cell counts": "the answers in other cells count"}
+_PLURALS |= {"was as released": "were as released", "its name": "their names"}
+_PLURALS |= {"counts as the answer": "counts as the answers"}
 
 
 def _together(notes: Iterable[str]) -> list[str]:

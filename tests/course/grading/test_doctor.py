@@ -214,7 +214,7 @@ def test_an_own_cell_that_binds_the_name_of_an_answer_is_worth_a_look(
 
 @pytest.mark.parametrize(
     ("below", "which"),
-    [(ID, "Yours stands between"), (f"check-{ID}", f"The one in the cell {ID} is graded")],
+    [(ID, "Yours stands between"), (f"check-{ID}", f"What the cell {ID} has is graded")],
 )
 def test_an_answer_in_two_cells_is_worth_a_look(
     klass: Class, tmp_path: Path, below: str, which: str
@@ -226,8 +226,11 @@ def test_an_answer_in_two_cells_is_worth_a_look(
     assert said(tmp_path, notebook) == []
     notebook["cells"].insert(at, {**cell, "source": cell["source"] + "# better", "id": "another"})
     (only,) = said(tmp_path, notebook)
-    both = f"look      The cell {ID} and a cell of your own both have an answer."
-    assert only.startswith(f"{both} {which}")
+    both = (
+        f"look      The cell {ID} is not as it was released, and a cell of your own has an answer."
+    )
+    assert only.startswith(both)
+    assert which in only
 
 
 @pytest.mark.parametrize("left", ["{}", "# see below", "print('see below')", "pass"])
@@ -241,8 +244,8 @@ def test_different_answers_in_own_cells_are_worth_a_look(
     notebook["cells"] += [{**cell, "source": cell["source"] + "# try", "id": "first"}]
     notebook["cells"] += [{**cell, "id": "second"}]
     look, repaired = said(tmp_path, notebook)
-    assert look.startswith(f"look      Cells of your own have different answers to {ID}. They run")
-    assert "the answer in another cell counts" in repaired
+    assert look.startswith(f"look      Cells of your own have different answers to {ID}. The last")
+    assert "what another cell gives its name counts" in repaired
 
 
 @pytest.mark.parametrize("left", ["x = 1", "import math", "print('mine')\nx = 2"])

@@ -55,7 +55,7 @@ LAYOUTS: dict[str, list[tuple[int, str]]] = {
     ],
     "extends the dictionary": [(BELOW, f"dtypes = {{**dtypes, **{RIGHT!r}}}")],
     "fills the keys": [(BETWEEN, f"dtypes = dict(zip(dtypes, {[*RIGHT.values()]!r}))")],
-    "in two halves": [(BETWEEN, f"dtypes = dtypes | {FIRST!r}"), (BELOW, f"dtypes |= {REST!r}")],
+    "in two halves": [(BETWEEN, f"dtypes = dtypes | {FIRST!r}"), (BETWEEN, f"dtypes |= {REST!r}")],
     "entry by entry": [(BELOW, changes(FIRST)), (BELOW, changes(REST))],
     "by an update": [(BELOW, f"answers = {RIGHT!r}"), (BELOW, "dtypes.update(answers)")],
     "by an update above the check": [(BETWEEN, f"dtypes.update({RIGHT!r})")],
@@ -113,8 +113,45 @@ def test_an_answer_in_own_cells_is_graded_as_it_ran(
     assert {id: points[id] for id in ids} == {id: exercise.load()[id].points for id in ids}
     found = found_by_the_doctor(notebook, tmp_path)
     for id in ids:
-        assert any(id in each and "as released; the answer" in each for each in found)
+        assert any(id in each and "as released; what another cell" in each for each in found)
         assert not any("Not started" in each and id in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("right", "later"),
+    [
+        (COPY, "private_copy = 5"),
+        (COPY, "def private_copy(array):\n    return 0"),
+        (COPY, "class Copies:\n    def private_copy(self):\n        return 0"),
+        (COPY, "private_copy = private_copy(array)"),
+        (TYPES, "dtypes = [tk.float32]"),
+        (TYPES, f"dtypes[{next(iter(RIGHT))!r}] = 99"),
+    ],
+)
+def test_an_answer_above_the_check_counts_whatever_later_has_its_name(
+    klass_once: Class, right: exercise.Exercise, later: str
+) -> None:
+    own = [(BETWEEN, right.solution_source), (BELOW, later)]
+    notebook = put(klass_once.blank(), right.id, own)
+    # this answer to an exercise above may use all cells before it
+    id = "what-shape"
+    last = {"cell_type": "code", "metadata": {}, "source": exercise.load()[id].solution_source}
+    notebook["cells"].append({**last, "id": "last"})
+    points = klass_once.points(notebook)
+    assert (points[right.id], points[id]) == (right.points, exercise.load()[id].points)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "dict(\nprivate_copy=4)",
+        "print({\nprivate_copy: 4})",
+        "class Copies:\n    def private_copy(self):\n        return 0",
+    ],
+)
+def test_a_name_of_something_else_replaces_no_answer(klass_once: Class, other: str) -> None:
+    notebook = put(klass_once.blank(), COPY.id, [(BELOW, COPY.solution_source), (BELOW, other)])
+    assert klass_once.points(notebook)[COPY.id] == COPY.points
 
 
 @pytest.mark.parametrize("rest", [f"dtypes.update({REST!r})", changes(REST)])
@@ -125,7 +162,7 @@ def test_predictions_below_the_check_beside_a_filled_cell_are_told(
     notebook = put(klass_once.blank(), TYPES.id, [(BELOW, rest)])
     cell_of(notebook, TYPES.id)["source"] = f"dtypes = {FIRST!r}"
     assert klass_once.points(notebook)[TYPES.id] < TYPES.points
-    both = f"look The cell {TYPES.id} and a cell of your own both have an answer."
+    both = f"look The cell {TYPES.id} is not as it was released, and a cell of your own"
     assert any(each.startswith(both) for each in found_by_the_doctor(notebook, tmp_path))
 
 
