@@ -68,8 +68,10 @@ def find(
     note = ""
     if last is not None and last.error not in (None, UNKNOWN) and is_older:
         note = f"{_stopped(last)} This is the version before your last edit."
-    elif _is_misplaced(exercise, running_cell() if is_made_now else _maker(last, name), runs):
-        note = _where_it_belongs(exercise, last, runs)
+    elif is_made_now:
+        note = _where_it_belongs(exercise, runs, running_cell())
+    elif maker := _maker(exercise, about):
+        note = _where_it_belongs(exercise, runs, maker.cell_id, maker)
     source = (source_of or plain.source_of)(value)
     if source is None:
         ran = [run for run in about if run.error is None]
@@ -90,41 +92,44 @@ def _changes_another(exercise: Exercise, last: Run, about: Sequence[Run]) -> boo
     return exercise.name in changed_names(last.source) and any(others)
 
 
-def _maker(last: Run | None, name: str) -> str | None:
-    """The id of the cell that made the answer, as far as that is known."""
-    return last.cell_id if last is not None and name in last.bound else None
+def _maker(exercise: Exercise, about: Sequence[Run]) -> Run | None:
+    """The run that made the answer, as far as that is known."""
+    if about and about[-1].cell_id == exercise.id:
+        return about[-1]  # whose value may be the same object as before
+    return next((run for run in reversed(about) if exercise.name in run.bound), None)
 
 
-def _is_misplaced(exercise: Exercise, cell: str | None, runs: Sequence[Run]) -> bool:
-    """Whether grading would not take an answer that this cell made.
-
-    It takes one from a cell of the learner's own, as long as the answer cell is as released.
-    """
-    if cell in (None, exercise.id):
-        return False
-    is_of_the_chapter = str(cell).removeprefix("check-") in load(exercise.chapter)
-    return is_of_the_chapter or any(run.cell_id == exercise.id for run in runs)
+def _has_known_ids(exercise: Exercise, runs: Sequence[Run]) -> bool:
+    """Whether cells have the ids of the released notebook; some editors give others."""
+    known = load(exercise.chapter)
+    ids = (running_cell(), *(run.cell_id for run in runs))
+    return any(str(id).removeprefix("check-") in known for id in ids)
 
 
-def _where_it_belongs(exercise: Exercise, last: Run | None, runs: Sequence[Run]) -> str:
-    """What to do with an answer that another cell than the answer cell made."""
+def _where_it_belongs(
+    exercise: Exercise, runs: Sequence[Run], cell: str | None, maker: Run | None = None
+) -> str:
+    """What to do with an answer that another cell than the answer cell made; else ""."""
+    if cell in (None, exercise.id) or not _has_known_ids(exercise, runs):
+        return ""
     in_place = [run for run in runs if run.cell_id == exercise.id][-1:]
     released = {"source": exercise.released_source}
     has_answer = in_place and not (
         in_place[0].leaves_out(exercise.name)
         or answer_text.is_untouched({"source": in_place[0].source}, released)
     )
-    if has_answer and last is not None:
-        if in_place[0].source.strip() == last.source.strip():
+    place = (maker.place if maker else "") or "another cell"
+    if has_answer and maker is not None:
+        if in_place[0].source.strip() == maker.source.strip():
             return ""
         return (
-            f"`{exercise.name}` is defined twice: in its answer cell, and after that in "
-            f"{last.place or 'another cell'}. The later one was checked. Keep one of them, in the "
-            "answer cell."
+            f"`{exercise.name}` is defined twice: in its answer cell, and after that in {place}. "
+            "The later one was checked. Keep one of them, in the answer cell."
         )
+    deleted = f"`course reset {exercise.chapter} {exercise.id}` in a terminal brings it back."
     return (
-        "This answer stands in another cell. Move it into the answer cell, so that it is the one "
-        "that is graded."
+        f"This answer stands in {place}. Move it into the answer cell, so that it is the one that "
+        f"is graded.{'' if in_place else f' If that was deleted, {deleted}'}"
     )
 
 

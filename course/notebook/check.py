@@ -129,7 +129,7 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             found = answer.find(exercise, namespace, history.runs())
             if found.state == "ready":
                 late = helpers.note(exercise, found, history.runs_until_now())
-                found = replace(found, note=found.note or late)
+                found = replace(found, note=f"{found.note} {late}".strip())
                 drawn = random_state()
                 try:
                     report = judge(

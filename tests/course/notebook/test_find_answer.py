@@ -92,7 +92,7 @@ def test_an_answer_without_docstring_under_another_name_is_told_its_name():
     assert "Your cell defines `my_strides`; this exercise is called `strides_of`" in text
 
 
-def in_cells(*cells: str, cell_id: str = "sample-strides") -> str:
+def in_cells(*cells: str, cell_id: str = "sample-strides", check_id: str = "other") -> str:
     """The same with the ids of a notebook: every cell is the answer cell, but for the last."""
     program = "\n".join(
         [
@@ -101,13 +101,13 @@ def in_cells(*cells: str, cell_id: str = "sample-strides") -> str:
             "shell = InteractiveShell.instance()",
             "first = 'import tensorkit as tk, sample; from course import check'",
             "shell.run_cell(first, store_history=True)",
-            "for number, cell in enumerate(sys.argv[3:]):",
-            "    own = sys.argv[2] if number < len(sys.argv) - 4 else 'other'",
+            "for number, cell in enumerate(sys.argv[4:]):",
+            "    own = sys.argv[2 if number < len(sys.argv) - 5 else 3]",
             "    shell.run_cell(cell, store_history=True, cell_id=own)",
         ]
     )
     here = str(Path(__file__).parents[1])
-    command = [sys.executable, "-c", program, here, cell_id, *cells]
+    command = [sys.executable, "-c", program, here, cell_id, check_id, *cells]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return " ".join(done.stdout.split())
 
@@ -169,6 +169,25 @@ def test_an_answer_beside_the_answer_cell_is_checked_with_a_note():
             assert "Move it into the answer cell" in find(sample, {name: answer}, [left, own]).note
     other = Run(2, RIGHT, "sample-dtype", None, bound=frozenset([name]))
     assert "Move it into the answer cell" in find(sample, {name: answer}, [other]).note
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        *([form] for form in FORMS),
+        [f"!true\n{RIGHT}"],
+        [RIGHT, "class Other:\n    def strides_of(self): return 1"],
+    ],
+)
+def test_an_answer_of_another_cell_is_told_although_the_answer_cell_never_ran(cells):
+    check = {"check_id": "check-sample-strides"}
+    text = in_cells(*cells, CHECK, cell_id="own", **check)
+    assert "3 of 3 points" in text
+    assert "This answer stands in cell [2]. Move it into the answer cell" in text
+    assert "If that was deleted, `course reset" in text
+    assert "Move it" not in in_cells(*cells[:1], CHECK, **check)
+    # an editor that gives cells ids of its own: nothing tells which is the answer cell
+    assert "Move it" not in in_cells(*cells, CHECK, cell_id="own")
 
 
 def test_an_answer_that_the_stub_replaced_is_named():
