@@ -167,9 +167,12 @@ class CellRunner:
         return session
 
     def _alone(self, position: int) -> Session | None:
-        """A session with the setup and the answer cell of the check at `position` only.
+        """A session in which only the cells that the check at `position` needs ran.
 
-        Where the answer is from a cell of the learner's own, the released one runs in front of it.
+        These are the cells above the first answer cell, with the imports; the answer cell of this
+        check and the cells between both. Where the answer was taken from a cell of the learner's
+        own, it may use the released code, which `own_answers.take` put above it, and which runs
+        too.
         """
         code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
         answers = [n for n, cell in enumerate(code) if matching.is_answer(cell)]

@@ -14,21 +14,22 @@ Cell = dict[str, Any]
 
 
 def is_untouched(answer: Cell, released: Cell) -> bool:
-    """Whether an answer cell is as released but for comments, or holds no code of an answer.
+    """Whether an answer cell is as released but for comments, or has no code of an answer.
 
-    That is nothing, lines of `pass`, constants and `print(...)`, or the head of the answer alone.
+    It has none if it is empty, if its lines are `pass`, constants and `print(...)`, or if it is the
+    first line of the released definition with nothing but `pass` or constants as its body.
     """
     text, stub = (_without_comments(cell["source"]) for cell in (answer, released))
     return text in ("", stub) or _without_code(released["source"]).fullmatch(text) is not None
 
 
 def is_copy(cell: Cell, released: Cell) -> bool:
-    """Whether a cell defines the names of an answer cell, and has no answer."""
+    """Whether a cell defines a name of this answer cell as the released code does: no answer."""
     return bool(begin(cell, released)) and is_untouched(cell, released)
 
 
 def given(cell: Cell, released_cells: list[Cell]) -> set[str]:
-    """The ids of those of these answer cells to which a cell gives an answer."""
+    """The ids of the answer cells among these to whose exercises a cell has an answer."""
     text = {"source": without_texts(cell["source"])}
     return {
         released["id"]
@@ -38,13 +39,13 @@ def given(cell: Cell, released_cells: list[Cell]) -> set[str]:
 
 
 def begin(cell: Cell, released: Cell) -> str:
-    """The part of a cell that begins to give the answer of a released answer cell; or ""."""
+    """The first text in a cell that defines or changes a name of this answer cell; or ""."""
     found = _begin(released["source"]).search(without_texts(cell["source"]))
     return found[0].strip() if found else ""
 
 
 def names(cell: Cell, released: Cell) -> bool:
-    """Whether a cell has a name of this answer cell anywhere."""
+    """Whether a name that this answer cell defines stands anywhere in a cell."""
     return re.search(rf"\b(?:{_names(released['source'])})\b", cell["source"]) is not None
 
 
@@ -64,7 +65,7 @@ def _names(released: str) -> str:
 
 @cache
 def _begin(released: str) -> re.Pattern[str]:
-    """A pattern of the parts of a text that begin to give an answer of this answer cell."""
+    """A pattern of texts that define a name of this answer cell, or change its dictionary."""
     name = f"(?:{_names(released)})"
     # neither a method, nor a keyword argument or a dictionary's key, whose name begins a line
     head = rf"^(?:|[ \t]+(?!def[ ]+\w+\(self\b))(?:def|class)[ ]+{name}\b"
@@ -103,7 +104,7 @@ _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)"
 
 @cache
 def _without_code(released: str) -> re.Pattern[str]:
-    """A pattern of texts in place of this answer cell that hold no code of an answer."""
+    """A pattern of whole texts that an answer cell may have instead, without code of an answer."""
     name = _names(released)
     rest = rf"(?:{_PARAMETERS})?[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
     head = rf"(?:def|class)[ ]+(?:{name})\b{rest}"

@@ -15,8 +15,11 @@ def seen(name: str, value: Any, right: Any, demands: dict[str, bool]) -> Seen:
 
 
 def is_by_autograd(result: Any, doubled: Any, walks: int = 1) -> bool:
-    """Whether `result` is a gradient that autograd has found, of so many walks one upon another.
+    """Whether `result` is a gradient that autograd has computed.
 
-    doubled: what `measured` has found. A formula gives the same, however a walk begins.
+    doubled: the answer's result in a second run, in which `course.engine.measuring` doubled the
+    gradient with which each backward pass begins; `...` if that run raised. walks: how many
+    backward passes, each through the one before, the result takes. Autograd's result is then
+    `2**walks` times as large; that of a formula stays the same.
     """
     return doubled is ... or compare.difference(doubled, result * 2**walks) is None

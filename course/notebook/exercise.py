@@ -1,4 +1,4 @@
-"""What an exercise is: everything that is true of one, in one definition.
+"""The class of exercises, each of which is defined in one place: `Exercise`, `Prediction`.
 
 A definition is a subclass of `Exercise` (or `Prediction`) under the decorator `@exercise`. From
 it come the cells of the notebook, the check and its points, the diagnosis, the hints, the worked

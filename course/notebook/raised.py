@@ -362,7 +362,7 @@ def _local_elsewhere(answer: AnswerTree, found: re.Match[str]) -> str:
 
 
 def _of_the_outer_function(answer: AnswerTree, found: re.Match[str]) -> str:
-    """The name of an outer function's, to which an inner one gives another value."""
+    """The sentence about a variable of the outer function that an inner function assigns; or ""."""
     name = found[1]
     functions = [f for f in answer.nodes(ast.FunctionDef) if name in _local_names(f)]
     for inner in functions:
