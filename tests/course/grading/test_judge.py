@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from classroom import PIXELS, Class, cell_of, put_first
+from classroom import PIXELS, Class, Notebook, cell_of, put_first
 
 import tensorkit as tk
 from course.cli import demo_learners
@@ -119,15 +119,33 @@ SUMMED = "def summed(image):\n    return image.float().sum(2)\n"
         ([SUMMED], ["%time scale = 765", ANSWER.format("summed(image)", "scale")], True),
         ([WRONG, RIGHT], [], True),
         ([RIGHT, WRONG], [], False),
-        ([WRONG], [RIGHT], True),
         ([], [WRONG, RIGHT], True),
-        ([RIGHT], [WRONG], False),
     ],
 )
 def test_an_answer_in_own_cells_has_the_points_of_its_check_in_the_notebook(
     klass_once: Class, above: list[str], below: list[str], is_right: bool
 ) -> None:
-    notebook = klass_once.blank()
+    notebook, shown = typed_around_the_check(klass_once, above, below)
+    assert (FULL in shown) is is_right
+    assert klass_once.points(notebook)["pixels"] == (PIXELS if is_right else 0)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "is_right"), [([WRONG], [RIGHT], False), ([RIGHT], [WRONG], True)]
+)
+def test_of_answers_above_and_below_the_check_that_above_is_graded_and_the_learner_is_told(
+    klass_once: Class, above: list[str], below: list[str], is_right: bool
+) -> None:
+    notebook, shown = typed_around_the_check(klass_once, above, below)
+    assert "Move it into the answer cell, so that it is the one that is graded." in shown
+    assert klass_once.points(notebook)["pixels"] == (PIXELS if is_right else 0)
+
+
+def typed_around_the_check(
+    klass: Class, above: list[str], below: list[str]
+) -> tuple[Notebook, str]:
+    """A notebook with own cells beside a check, and what it says at last in a kernel."""
+    notebook = klass.blank()
     cells, check = notebook["cells"], cell_of(notebook, "check-pixels")
     typed_in = [
         {"cell_type": "code", "id": f"mine-{n}", "metadata": {}, "source": text}
@@ -135,10 +153,12 @@ def test_an_answer_in_own_cells_has_the_points_of_its_check_in_the_notebook(
     ]
     at = cells.index(check)
     cells[at : at + 1] = [*typed_in[: len(above)], check, *typed_in[len(above) :]]
-    setup = cell_of(notebook, klass_once.source.setup or "")
+    setup = cell_of(notebook, klass.source.setup or "")
     run = [setup, *cells[cells.index(cell_of(notebook, "pixels")) :][: len(typed_in) + 2], check]
-    assert (f"{PIXELS:g} of {PIXELS:g} points" in in_a_kernel(run)) is is_right
-    assert klass_once.points(notebook)["pixels"] == (PIXELS if is_right else 0)
+    return notebook, " ".join(in_a_kernel(run).split())
+
+
+FULL = f"{PIXELS:g} of {PIXELS:g} points"
 
 
 @pytest.mark.parametrize(
