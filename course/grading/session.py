@@ -368,10 +368,8 @@ class Session:
 
 
 _HELD_UP = 0.75
-"""The share of the time of a learner's process that is no more time for the learner.
-
-Where the process waited for a processor as long as that, other programs are to blame for its end.
-"""
+"""Where other programs had a learner's core for more than this share of its time, the machine is to
+blame for a time limit: that time counts as one in which the grader stood still."""
 
 
 def _held_up(pid: int) -> float:

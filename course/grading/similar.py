@@ -31,8 +31,9 @@ from itertools import combinations
 from pathlib import Path
 
 import tensorkit
-from course.notebook import exercise as exercises
+from course import exercises
 from course.notebook.exercise import Exercise
+from course.notebook.history import without_magics
 
 LENGTH = 6
 COMMON = 0.1
@@ -92,7 +93,7 @@ def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shin
 def _row(source: str, bound: Set[str] = frozenset()) -> tuple[str, ...]:
     """The tokens of a program, its names replaced; none for a text that is no program."""
     try:
-        tree = ast.parse(re.sub(r"(?m)^[%!].*$", "", source[:MOST]))
+        tree = ast.parse(without_magics(source[:MOST]))
         _give_one_name(tree, _bound(tree) | bound)
         return tuple(_tokens(ast.unparse(tree)))  # the same text for every layout
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -201,8 +202,7 @@ def pairs(
     found = []
     for own in learners:
         first, *others = equal(own) or [""]
-        number = len(rare.get(own, own))
-        found += [Pair(exercise, first, other, 1.0, number) for other in others]
+        found += [Pair(exercise, first, other, 1.0, len(rare.get(own, own))) for other in others]
     for one, other in combinations(rare, 2):
         if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
             likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
@@ -224,7 +224,7 @@ def _with_odd_words(group: Sequence[str], answers: Mapping[str, str]) -> list[st
 @cache
 def _our_words() -> Set[str]:
     """The words of the exercises' and of the library's source."""
-    tops = Path(tensorkit.__path__[0]), Path(exercises.__file__).parents[1] / "exercises"
+    tops = Path(tensorkit.__path__[0]), Path(exercises.__path__[0])
     files = (file for top in tops for file in top.rglob("*.py"))
     return {word for file in files for word in WORD.findall(file.read_text(encoding="utf-8"))}
 

@@ -155,8 +155,10 @@ def _unless_there(advice: str | None, source: str) -> str | None:
     if any(re.search(rf"\b{each}\b", source) for each in re.findall(r"# (\w+): ", advice or "")):
         return None
     recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=True", advice or "")
-    text = re.sub(r"\brequires_grad=True", ".requires_grad_(", source.replace(" ", ""))
-    if any(each in text or each in source.replace(" ", "") for each in recommended):
+    text = source.replace(" ", "")
+    if "requires_grad=True" in text:  # which does the same as the method
+        text += ".requires_grad_("
+    if any(each in text for each in recommended):
         return None
     assumed = re.findall(r"[Yy]our `(\w+)`", advice or "")
     return advice if all(re.search(rf"\b{each}\b", source) for each in assumed) else None

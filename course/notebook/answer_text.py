@@ -30,11 +30,11 @@ def is_copy(cell: Cell, released: Cell) -> bool:
 
 def given(cell: Cell, released_cells: list[Cell]) -> set[str]:
     """The ids of the answer cells among these to whose exercises a cell has an answer."""
-    text = {"source": without_texts(cell["source"])}
+    text = without_texts(cell["source"])
     return {
         released["id"]
         for released in released_cells
-        if _begin(released["source"]).search(text["source"]) and not is_untouched(cell, released)
+        if _begin(released["source"]).search(text) and not is_untouched(cell, released)
     }
 
 

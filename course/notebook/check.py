@@ -18,7 +18,6 @@ from course.notebook import advice, answer, compare, helpers, history, live, rec
 from course.notebook.exercise import Exercise, load, no_such_exercise
 from course.notebook.relations import first_relation
 from course.notebook.report import Report, Row
-from course.notebook.rules import LONGEST, TOO_LONG
 from course.notebook.runner import Budget, run_case
 from course.notebook.slips import first_slip
 from course.notebook.state import random_state, set_random_state
@@ -57,8 +56,7 @@ def judge(
     counting = [trial for trial in tried if trial.case.weight]
     rows = [advice.row(exercise, trial, seconds, source or "") for trial in counting]
     broken = [rule for rule in exercise.rules if source and rule.is_broken_by(source)]
-    too_long = TOO_LONG if len(source or "") > LONGEST else ""
-    demands = [Row(f"“{rule.words}”", "failed", tip=too_long or rule.advice) for rule in broken]
+    demands = [Row(f"“{rule.words}”", "failed", tip=rule.tip(source or "")) for rule in broken]
     share = 0.0 if broken else _share(counting)
     may_be_typed_off = share < 1 and bool(exercise.points) and _may_be_typed_off(exercise, counting)
     if may_be_typed_off:

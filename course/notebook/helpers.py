@@ -7,14 +7,13 @@ before, wherever that stands: `check` says where it would not be found, and `cou
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from course.notebook import matching
 from course.notebook.answer import Answer
 from course.notebook.exercise import Exercise
-from course.notebook.history import LONGEST, Run, global_names
+from course.notebook.history import LONGEST, Run, global_names, without_magics
 from course.notebook.matching import Cell, Refused
 
 
@@ -36,7 +35,7 @@ def names_in(cell: str) -> tuple[set[str], set[str]]:
 
     None of a cell that is too long or that Python cannot read.
     """
-    program = re.sub(r"(?m)^[%!].*$", "", cell) if len(cell) <= LONGEST else ""  # without magics
+    program = without_magics(cell) if len(cell) <= LONGEST else ""
     try:
         bound, read = global_names(program)
         return bound, read - bound - {*dir(builtins)}

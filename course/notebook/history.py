@@ -92,6 +92,11 @@ def bound_names(source: str) -> set[str]:
     return names
 
 
+def without_magics(cell: str) -> str:
+    """The text of a cell without its lines for IPython and for the shell."""
+    return re.sub(r"(?m)^[%!].*$", "", cell)
+
+
 def global_names(program: str) -> tuple[set[str], set[str]]:
     """The global names that a program binds, and those that it reads.
 

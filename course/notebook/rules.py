@@ -19,7 +19,7 @@ from course.shared.errors import TimeLimit
 
 LONGEST = 10_000
 """Characters of an answer that is read."""
-TOO_LONG = (
+_TOO_LONG = (
     f"The answer is longer than {LONGEST:,} characters, so what is asked of its text cannot be "
     "looked at. Make it shorter."
 )
@@ -37,15 +37,19 @@ class Rule:
     needs: names of which the answer calls one, or `LAUNCH`, a call of something that is indexed,
     such as `kernel[blocks, threads](x)`, or `OWN_OPERATION`, a call of what `custom_op` has made,
     beside one of `register_autograd`, or `OPERATION_CHECKED`, a call of `gradcheck` that names one.
-    refuses: names that it does not use, such as "linspace",
-    ".data" or `.to("cpu")`, or `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements
-    without a barrier. `getattr(x, "data")` uses ".data" as well.
+    refuses: names that it does not use, such as "linspace", ".data" or `.to("cpu")`, or
+    `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier. `getattr(x,
+    "data")` uses ".data" as well.
     """
 
     words: str
     advice: str
     needs: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+
+    def tip(self, source: str) -> str:
+        """What to do where the answer with this text breaks the rule."""
+        return _TOO_LONG if len(source) > LONGEST else self.advice
 
     def is_broken_by(self, source: str) -> bool:
         """Whether the answer with this text does not do what is asked, or is too long to read."""

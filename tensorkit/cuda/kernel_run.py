@@ -297,4 +297,4 @@ def asked(accesses: list[Access]) -> int:
     """What a warp asks of the memory: the transactions, or the most words of one bank."""
     if accesses[0].address >= 0:
         return len({each.address // PIECE for each in accesses})
-    return max(Counter(w % BANKS for w in {x.address // WORD for x in accesses}).values())
+    return max(Counter(word % BANKS for word in {x.address // WORD for x in accesses}).values())

@@ -14,7 +14,7 @@ import tensorkit as tk
 from course.authoring.audit import _as_in_a_notebook
 from course.notebook.check import judge
 from course.notebook.exercise import Draw, Exercise, load
-from course.notebook.rules import LONGEST, TOO_LONG
+from course.notebook.rules import LONGEST
 from course.notebook.runner import Budget, run_case
 
 HERE = Path(__file__).parent
@@ -191,4 +191,4 @@ def test_an_answer_too_long_to_be_read_breaks_the_rules():
     filled = "def my_relu(x):\n    # {}\n    return tk.where(x > 0, x, tk.zeros_like(x))\n"
     report = report_on(EXERCISES["own-relu"], filled.format("x" * LONGEST))
     assert (report.earned, report.status) == (0, "failed")
-    assert report.rows[0].tip == TOO_LONG
+    assert report.rows[0].tip.startswith("The answer is longer than 10,000 characters, so what is")

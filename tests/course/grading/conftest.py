@@ -54,6 +54,16 @@ def warm_once() -> Iterator[Warm]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def warm_with_the_usual_limits() -> Iterator[Warm]:
+    """A warm process with the limits that grading has, under the strongest profile."""
+    profile = profiles.best()
+    if profile is None:
+        pytest.skip("this machine has no sandbox")
+    with Warm(profile, number=9) as started:
+        yield started
+
+
 @pytest.fixture
 def session(warm_once: Warm) -> Iterator[Session]:
     """The process of one submission."""

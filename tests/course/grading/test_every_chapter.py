@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from classroom import ROOT, Class
 
-from course.grading.session import Warm
 from course.notebook import exercise, matching
-from course.sandbox import profiles
-
-
-@pytest.fixture(scope="module")
-def warm_with_the_usual_limits() -> Iterator[Warm]:
-    profile = profiles.best()
-    if profile is None:
-        pytest.skip("this machine has no sandbox")
-    with Warm(profile, number=9) as started:
-        yield started
 
 
 @pytest.mark.parametrize("chapter", exercise.chapters())

@@ -13,7 +13,6 @@ from classroom import CHAPTER, FILE, ROOT, Class, Notebook, cell_of
 from course.cli import doctor
 from course.grading.session import Warm
 from course.notebook import answer_text, exercise, matching
-from course.sandbox import profiles
 
 COPY = exercise.load()["private-copy"]
 TYPES = exercise.load()["which-dtype"]
@@ -164,15 +163,6 @@ def test_predictions_below_the_check_beside_a_filled_cell_are_told(
     assert klass_once.points(notebook)[TYPES.id] < TYPES.points
     both = f"look The cell {TYPES.id} is not as it was released, and a cell of your own"
     assert any(each.startswith(both) for each in found_by_the_doctor(notebook, tmp_path))
-
-
-@pytest.fixture(scope="module")
-def warm_with_the_usual_limits():
-    profile = profiles.best()
-    if profile is None:
-        pytest.skip("this machine has no sandbox")
-    with Warm(profile, number=9) as started:
-        yield started
 
 
 @pytest.mark.parametrize("chapter", exercise.chapters())
