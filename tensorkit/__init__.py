@@ -8,8 +8,9 @@ The core, in the order to read it: each of these files comes after those of the 
 (the order of all files is in tests/tensorkit/test_package.py). A minute is 25 code lines; all
 together take less than three hours. Of files marked with * read what is named here.
 
-Who has forty minutes reads eleven functions, from the call to the gradient: ``add`` in
-ops.arithmetic, ``op`` in dispatch, ``call_layers`` and ``find_kernel`` in dispatch_layers,
+Who has forty minutes reads twelve functions, from the call to the gradient: ``add`` in
+ops.arithmetic, ``op`` and ``_of_two`` in dispatch (``x + y`` on the CPU goes no further),
+``call_layers`` and ``find_kernel`` in dispatch_layers (for a GPU, a mode, dtypes that differ),
 ``refusals.check``, ``add_node`` and ``Node.value`` in autograd.node, ``make_view`` and
 ``bump_version`` in autograd.versions, ``_Run._walk`` in autograd.engine, and ``sum_to_shape`` in
 ops.reductions.

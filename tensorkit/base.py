@@ -1,7 +1,8 @@
 """What a tensor is made of: an array, and, once it is shared, a storage.
 
-Shape, strides, dtype and device are read from the array. ``_storage`` is None until a view or a
-write needs one: until then no other tensor shares the memory, and the array fills it without gaps.
+Shape, strides, dtype and device are read from the array. ``_storage`` is None until a view, a write
+or a node that saves the tensor needs one: until then no other tensor shares the memory, and the
+array fills it without gaps.
 """
 
 from typing import TYPE_CHECKING, Any

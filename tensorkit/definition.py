@@ -17,7 +17,7 @@ _xp = CPU.backend.xp
 
 
 class Definition:
-    """What is known of an operation. First come the options of ``@op``, with their defaults."""
+    """What is known of an operation. These are the options of ``@op``, with their defaults."""
 
     tensors: int  # how many of the first parameters are tensors, if not those without a default
     ndim: dict[str, int]  # how many dimensions a tensor must have
@@ -28,8 +28,8 @@ class Definition:
     # Element by element: shapes broadcast, dtypes that differ are promoted.
     promote: bool = False
     numbers: bool = True  # whether Python numbers may be operands
-    # A result lies in memory as the operands do. It does so with promote, to_floating or ufunc
-    # without being told. Results of all other operations are contiguous.
+    # A result lies in memory as the operands do; promote, to_floating and ufunc imply it. Other
+    # results are contiguous.
     elementwise: bool = False
     to_floating: bool = False  # integers are computed with in the default dtype
     # NumPy's name of the function that the forward is, options aside: the forward may have no body.
@@ -43,12 +43,13 @@ class Definition:
     # layers then find the words.
     check: Callable[..., object] | None = None
     name: str  # how a refusal names it, if not as its forward
-    call: Any  # the public operation; autograd.recording finds its variable ``definition``
     kernel_name: str  # that in PyTorch's "not implemented for" message, if not <name>_cpu
 
     def __init__(self, forward: Callable[..., Any], **declared: Any) -> None:
         assert declared.keys() <= Definition.__annotations__.keys(), declared
         self.forward, self.name = forward, forward.__name__.strip("_")
+        # the public operation; autograd.recording looks for the variable ``definition`` of its code
+        self.call: Any = None
         self.kernel_name, self.ndim = f"{self.name}_cpu", {}
         parameters = list(signature(forward).parameters.values())[1:]
         self.signature = Signature(parameters)

@@ -206,7 +206,7 @@ class Backend:
 # The table of kinds
 
 _kinds: dict[str, Callable[[], Backend | None]] = {}
-_of_arrays: dict[type, Backend] = {}  # whose arrays have this class
+_backends: dict[type, Backend] = {}  # by the class of their arrays
 
 
 def register_device(
@@ -230,7 +230,7 @@ def find_backend(kind: str) -> Backend | None:
     """The backend of a kind of device, None if there is none here."""
     backend = _kinds.get(kind, lambda: None)()
     if backend is not None:
-        _of_arrays[backend.array] = backend
+        _backends[backend.array] = backend
     return backend
 
 
@@ -346,14 +346,14 @@ def cuda_device(value: Any) -> Device:
 
 def is_array(value: Any) -> bool:
     """Whether ``value`` is an array of any device: no number, no tensor."""
-    return value.__class__ is np.ndarray or value.__class__ in _of_arrays
+    return value.__class__ is np.ndarray or value.__class__ in _backends
 
 
 def backend_of(*values: Any) -> Backend:
     """The backend of the first array among these; NumPy's where all are numbers."""
     for value in values:
-        if value.__class__ in _of_arrays:
-            return _of_arrays[value.__class__].owner(value)
+        if value.__class__ in _backends:
+            return _backends[value.__class__].owner(value)
     return _NUMPY
 
 

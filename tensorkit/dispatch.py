@@ -72,8 +72,9 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
     return define
 
 
-# The direct path. What ends it: the path itself says so, or it is closed; a number for which there
-# is no table; an argument that has no array; what NumPy refuses, which the layers then explain.
+# What ends the direct path: NotDirect where it is closed or says so, KeyError for a number that has
+# no table, AttributeError for an argument that has no array, and NumPy's errors: the layers have
+# the words for these.
 _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
@@ -236,7 +237,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 b = table.get(other)
                 if b is None:
                     b = _number(other, a.dtype, table)
-                if runs_body:  # it tells a number from a tensor, by its class
+                if runs_body:  # the body asks for np.generic to tell a number from a tensor
                     b = b[()]
             if (  # otherwise a GPU, or dtypes that differ: for the layers
                 a.dtype is b.dtype

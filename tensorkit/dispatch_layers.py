@@ -3,8 +3,8 @@
 **Autograd** is the outermost layer: it gives the result its node, so its code (``finish``) runs
 last. **Modes** may compute in place of the layers below, see ``tensorkit.dispatch_mode``.
 **Promotion** gives the operands of an operation element by element one dtype and one shape.
-**Device** finds the kernel and runs it. The direct path is what remains of them for equal dtypes on
-the CPU without a mode.
+**Device** finds the kernel and runs it. What is wrong is refused as soon as the dtype is known. The
+direct path is what remains of them for equal dtypes on the CPU without a mode.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ from tensorkit.thread_state import state
 def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The operation on arguments of all kinds, or the refusal.
 
-    Most calls on a GPU come here, also those of formulas given its arrays; ``x += y`` does not.
+    Most calls on a GPU come here. ``x += y`` does not, nor does a formula's ``x + y`` on arrays.
     """
     is_plain = len(args) == definition.tensors and not (options or definition.variadic)
     if not (is_plain and definition.defaults.keys() >= {*definition.options}):
@@ -176,12 +176,10 @@ def finish(
 
 def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
     """A tensor on an array of its own: from what a forward gave, or a mode."""
-    if isinstance(found, TensorBase):
-        array = owned(found._array, arrays, contiguous)
-        if array is found._array and found._node is None:
-            return found
-        found = array
-    return base.new(owned(found, arrays, contiguous))
+    array = owned(found._array if isinstance(found, TensorBase) else found, arrays, contiguous)
+    if isinstance(found, TensorBase) and array is found._array and found._node is None:
+        return found
+    return base.new(array)
 
 
 def owned(found: Any, arrays: Any, contiguous: bool) -> Any:

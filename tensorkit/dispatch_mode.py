@@ -91,5 +91,5 @@ def seen_by_modes(function: AnyFunction) -> AnyFunction:
     return call  # type: ignore[return-value]
 
 
-# the code that all functions made by ``seen_by_modes`` share; users call what it stands in front of
+# The code that all functions made by ``seen_by_modes`` share. autograd.recording skips its frames.
 WRAPPER_CODE = seen_by_modes(print).__code__

@@ -11,7 +11,7 @@ import numpy as np
 
 quiet_context = contextvars.Context()  # what runs in it gets no warnings from NumPy
 quiet_context.run(np.seterr, all="ignore")
-# NumPy's context variable for what it warns of, and its value for "of nothing"
+# NumPy's context variable for what it warns of, and its value when everything is ignored
 ((warning_state, NO_WARNINGS),) = quiet_context.items()
 
 

@@ -95,7 +95,8 @@ class replaced:
         at = blocks.index(self)
         del blocks[at]
         for name, value in self._before.items():
-            # a later one with this name goes on, and restores what was before this one
+            # A block that was entered later may have replaced the same name: its value stays, and
+            # it will restore the value from before this block.
             later = [each._before for each in blocks[at:] if name in each._before]
             (later[0] if later else own)[name] = value
         if self._closes_path:

@@ -1,7 +1,8 @@
-"""Why an operation refuses its arguments: asked by the layers, never on the direct path.
+"""Why an operation refuses its arguments: asked where the direct path does not compute.
 
 ``check`` reads what ``@op`` declares and raises for the first thing that is wrong: PyTorch's first
-line where learners meet it, then the numbers, then a repair.
+line where learners meet it, then the numbers, then a repair. ``layout.broadcast_shapes`` refuses
+shapes that do not broadcast; the ``check`` of a definition refuses what one operation alone does.
 """
 
 from typing import Any, NoReturn

@@ -191,7 +191,7 @@ def backward_order(roots: list[Any], waiting: list[tuple[int, Node]]) -> Iterato
     """The nodes in the order in which they are run; one that no gradient has reached is left out.
 
     ``waiting`` is a heap of the nodes that a gradient has reached; it grows while they are run.
-    Another order, put here by ``overrides``, begins at ``roots``.
+    ``roots`` is for a function that replaces this one by ``overrides``.
     """
     while waiting:
         yield heappop(waiting)[1]
@@ -225,13 +225,15 @@ class _Run:
                     found = self.found[leaf] = self._after_hooks(leaf._hooks, gradient)
                     if found.__class__ is not _ndarray or leaf._array.__class__ is not _ndarray:
                         _check_not_moved((leaf,), self._array(found))
-            self.pending.clear()  # for _n_references
+            self.pending.clear()  # no second reference: ``_owned`` copies what has one
         finally:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
 
     def _walk(self, wanted: dict[Any, None] | None) -> None:  # noqa: C901 - for speed
         """Run the nodes in order: each gives its inputs what its formulas make of its gradient.
+
+        Where an input was broadcast, ``_unbroadcast_and_cast`` sums its gradient.
 
         All in one loop: calls of functions would take as long as all the rest of it.
         """
@@ -243,7 +245,7 @@ class _Run:
         heapify(waiting)
         for node in backward_order(roots, waiting):
             gradient = pending.pop(node, None)
-            if gradient is None:  # of another order: no gradient has come here
+            if gradient is None:  # only in an order of the user's: no gradient has come here
                 continue
             if wanted is not None:
                 is_end = node not in needed  # type: ignore[operator]
@@ -289,7 +291,7 @@ class _Run:
                 else:
                     pending[edge] = self._sum(edge, have, value)
             if node.saved and not retain_graph:
-                node.saved = rule.freed or node.released()
+                node.saved = rule.all_freed or node.saved_after_backward()
 
     def _array(self, gradient: Any) -> Any:
         return gradient._array if self.as_tensors else gradient

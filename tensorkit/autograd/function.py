@@ -122,7 +122,7 @@ class Application(Rule):
         super().__init__(function.__name__, f"{function.__name__}Backward", inputs, {})
         self.function, self.ctx = function, ctx
         known = {id(x): f"argument {n}" for n, x in enumerate(args)} | {id(result): "out"}
-        self.save(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._saved)]))
+        self.set_saved(tuple([known.get(id(x), f"tensor {n}") for n, x in enumerate(ctx._saved)]))
         self.needs = (self.saved_names,) * len(inputs)
 
     def add_node(self, args: tuple[Any, ...], result: Any) -> None:

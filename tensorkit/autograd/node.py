@@ -3,8 +3,8 @@
 A *node* is one application of a ``Rule``: the rule, an edge per input, the values that the formulas
 need, and shape and dtype of the result. An *edge* is the node that made an input, the input itself
 if it is a leaf, or None if it does not require grad. Nodes do not point to the tensor they made, so
-that a graph is freed by reference counting. In ``x.mul_(x)`` the node saves ``x`` itself as
-``other``: only there the two form a cycle.
+that a graph is freed by reference counting. In ``x.mul_(x)`` and its like the node saves ``x``
+itself as ``other``: only there the two form a cycle.
 
 What autograd knows of a tensor is its ``_node``:
 
@@ -41,15 +41,16 @@ next_order = itertools.count().__next__
 class Rule:
     """The gradient formulas of an operation, one per input, and what they need.
 
-    A formula is written in operations: these compute on arrays when they are given arrays, so the
-    same code serves a plain backward and one that is itself recorded. Its first parameter is the
+    A formula is written in operations and operators. In a plain backward it is given arrays: the
+    operators are NumPy's, and operations compute arrays. With ``create_graph=True`` it is given
+    tensors, and what it does is recorded as any other call. Its first parameter is the
     gradient of the result; the others name what a node saves for it: inputs, options, ``shape`` of
     the first input, ``out``.
     """
 
     is_part = False  # a view of some elements: its node saves the shape of the whole and an index
     is_view = False  # a user's Function whose result shares memory with an argument
-    freed: tuple[Any, ...] | None = None  # replaces what was saved, if backward frees all of it
+    all_freed: tuple[Any, ...] | None = None  # replaces ``saved``, if backward frees all of it
     quick_form: Callable[..., object] | None = None  # of add_node, if this rule has one
 
     def __init__(
@@ -69,16 +70,16 @@ class Rule:
         # What a node saves, in the order in which formulas name it and in which it is checked: the
         # first that was changed is the one in the error.
         asked = [name for needs in self.needs for name in needs]
-        self.save(tuple(dict.fromkeys([*asked, *options])))
+        self.set_saved(tuple(dict.fromkeys([*asked, *options])))
         # for each input: its number, its formula, and where in ``saved_names`` its values are
         positions = [tuple(map(self.saved_names.index, needs)) for needs in self.needs]
         self.formulas = tuple(zip(range(len(inputs)), each, positions, strict=True))
 
-    def save(self, names: tuple[str, ...]) -> None:
-        """Set what a node saves. Backward frees tensors and numbers that are inputs."""
+    def set_saved(self, names: tuple[str, ...]) -> None:
+        """Set what a node saves. Backward frees those that are inputs, or the result."""
         self.saved_names, inputs = names, {"out", *self.inputs}
         self.frees = tuple(name in inputs for name in names)
-        self.freed = (FREED,) * len(names) if all(self.frees) else None
+        self.all_freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
@@ -125,7 +126,7 @@ class Hooks:
         self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
 
 
-def _freed(value: Any, is_input: bool) -> Any:
+def _after_backward(value: Any, is_input: bool) -> Any:
     """What a node keeps of a saved value after backward."""
     is_freed = value is not None and (is_input or isinstance(value, TensorBase))
     return FREED if is_freed else value
@@ -172,6 +173,7 @@ class Node:
         kind = value.__class__
         if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
             storage: Any = value if kind is Storage else value._storage
+            # ``versions`` is 0 in place of a tuple where all were 0
             if storage is not None and storage.version != (self.versions and self.versions[at]):
                 _refuse_stale(self, at, value)
             return self.rule.with_history(self, at) if as_tensors else value._array
@@ -179,9 +181,9 @@ class Node:
             _refuse_freed()
         return value
 
-    def released(self) -> tuple[Any, ...]:
+    def saved_after_backward(self) -> tuple[Any, ...]:
         """What stays saved after backward: options, but no tensors and no numbers of inputs."""
-        return tuple(map(_freed, self.saved, self.rule.frees))
+        return tuple(map(_after_backward, self.saved, self.rule.frees))
 
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
@@ -448,7 +450,7 @@ def quick_form(  # noqa: C901 - one function, for speed
 def _picker(names: tuple[str, ...], wanted: tuple[str, ...]) -> Callable[[Any], Any]:
     """What takes the values of ``wanted`` from those of ``names``: tuples, also of one value."""
     indices = [names.index(name) for name in wanted]
-    if len(indices) < 2:
+    if len(indices) < 2:  # itemgetter gives no tuple of one value, but a slice is one
         return itemgetter(slice(*[at for each in indices for at in (each, each + 1)] or [0]))
     return itemgetter(*indices)
 

@@ -182,4 +182,4 @@ class _CopySlices(Rule):
 
 
 _COPY_SLICES = _CopySlices("copy_slices", "CopySlices", ("inner", "source", "target"), {})
-_COPY_SLICES.save(_COPY_SLICES.inputs)
+_COPY_SLICES.set_saved(_COPY_SLICES.inputs)

@@ -1,8 +1,8 @@
 """A simulated CUDA device: NumPy arrays that behave as if they were in another memory.
 
 An ``Array`` is no ndarray: it refuses to mix with arrays of the host, and what NumPy computes on it
-is an ``Array`` again. Positions outside of a dimension wrap around, as CuPy's do: who would refuse
-them must look itself.
+is an ``Array`` again. Positions outside of a dimension wrap around, as CuPy's do: an operation that
+refuses them checks them before.
 
 A ``Pool`` keeps books as CuPy's memory pool does: in units of 512 bytes, freed blocks stay
 reserved. It does not model how memory falls to pieces. A ``Clock`` models time, so that a notebook

@@ -122,7 +122,7 @@ class _Joined(Rule):
 
 _CAT, _STACK = _Joined("cat", "CatBackward0", (), {}), _Joined("stack", "StackBackward0", (), {})
 for _rule in (_CAT, _STACK):
-    _rule.save(("indices", "shapes"))
+    _rule.set_saved(("indices", "shapes"))
 
 
 # Copies in another arrangement
