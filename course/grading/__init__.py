@@ -19,6 +19,7 @@ Around it:
 
     agreement    whether definitions, notebooks and gradebook have the same points
     nbgrader_way the same grading where nbgrader is asked: commands and buttons
+    formgrader   what Formgrader shows of a refusal
     feedback     the pages that learners get back
     class_report the report about a class, with `class_page`, `class_files` and `similar`
     comments     one comment for all answers that are wrong in the same way

@@ -83,16 +83,9 @@ def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
     yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
     for result in report.results:
         points = {each.report.exercise_id: report.points(result, each) for each in result.exercises}
-        row = [points.get(id, "") for id in ids]
-        rest = [len(result.troubles), len(result.repaired), result.source[:12]]
-        yield [
-            name(result.learner),
-            result.status,
-            report.points(result),
-            report.possible,
-            *row,
-            *rest,
-        ]
+        first = [name(result.learner), result.status, report.points(result), report.possible]
+        last = [len(result.troubles), len(result.repaired), result.source[:12]]
+        yield [*first, *[points.get(id, "") for id in ids], *last]
     without = [(learner, "nothing") for learner in report.absent]
     without += [(learner, "not graded") for learner in report.not_graded]
     for learner, status in without:

@@ -50,14 +50,17 @@ class GradedNotebook(NotebookExporter):
                     root, chapter, learners=[learner], workers=1, config=self.config
                 )
             except (CourseError, KeyboardInterrupt) as problem:
+                # after any other exception nbgrader prints a traceback and removes the page; the
+                # earlier page it has removed before
                 if earlier is None:
-                    raise
-                # nbgrader has removed the earlier page, and would do so after any other exception
-                said = f"others may be left: course grade {chapter}. {problem}"
-                with contextlib.suppress(CourseError):  # of a chapter that is not built
-                    write_page(root, matching.source_of(root, chapter), earlier)
-                    said = f"The page of {learner} is as it was; {said}"
-                raise SystemExit(said) from None
+                    remove(autograded_file(root, learner, chapter).parent)
+                else:
+                    with contextlib.suppress(CourseError):  # of a chapter that is not built
+                        write_page(root, matching.source_of(root, chapter), earlier)
+                raise SystemExit(
+                    f"course: {learner} has the grade of before; others may be left: course grade "
+                    f"{chapter}. {problem}"
+                ) from None
             for sentence in filter(None, (result.sentence, *result.troubles, *result.repaired)):
                 _log.warning("%s: %s", learner, sentence)
         page = autograded_file(root, learner, chapter)
@@ -187,8 +190,8 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         check_or_exit(root, chapter, learners, self.config)
         older = sorted(learners.intersection(older_than_grades(root, chapter, self.config)))
         if older:
-            self.fail(
-                "Feedback is older than the grade or comments of "
+            raise SystemExit(
+                "course: Feedback is older than the grade or comments of "
                 f"{listed(older, intake.MOST_NAMED)}: "
                 f"nbgrader generate_feedback {chapter} --force. Nothing was released."
             )

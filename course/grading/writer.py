@@ -73,14 +73,10 @@ class Writer:
         file.unlink(missing_ok=True)
         written = write_page(self.root, self.source, result)
         self._grade(result)
-        self._write_result(replace(result, autograded=written), file)
-
-    def _write_result(self, result: Result, file: Path) -> None:
         if result.timings:
-            beside = file.with_suffix(".timings.json")
             seconds = {step: round(seconds, 4) for step, seconds in result.timings.items()}
-            files.write(beside, json.dumps(seconds))
-        files.write(file, result.to_json())
+            files.write(file.with_suffix(".timings.json"), json.dumps(seconds))
+        files.write(file, replace(result, autograded=written).to_json())
 
     def _grade(self, result: Result) -> None:
         cells = {matching.grade_id(cell): cell for cell in result.cells}

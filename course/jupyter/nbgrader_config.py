@@ -39,6 +39,10 @@ c.GenerateAssignment.preprocessors = [
 # learners' code runs in a sandbox and is judged apart from it, also where a button is pressed;
 # a learner's own installation has nothing to grade with
 if importlib.util.find_spec("course.grading") is not None:
+    from nbgrader.apps import api
+
+    from course.grading import formgrader
+
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = []
     c.Autograde.exporter_class = "course.grading.nbgrader_way.GradedNotebook"
@@ -51,6 +55,8 @@ if importlib.util.find_spec("course.grading") is not None:
     c.GenerateFeedback.preprocessors = ["course.grading.feedback.Heading", formulas]
     c.GenerateFeedback.exporter_class = "course.grading.feedback.FeedbackPage"
     c.HTMLExporter.preprocessors = [formulas]  # of Formgrader
+    # there is no setting for what Formgrader's buttons show
+    api.capture_log = formgrader.run
 
 c.CourseDirectory.course_id = settings().course_id
 c.CourseDirectory.source_directory = "solutions"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from classroom import CHAPTER, WITH_WORKERS, School, grade
+from nbgrader.apps import NbGraderAPI
 
 from course.authoring.release import nbgrader_config
 from course.cli import commands
@@ -62,7 +63,7 @@ def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
 
     with monkeypatch.context() as patch:
         patch.setattr(batch, "results", fail)
-        with pytest.raises(SystemExit, match=r"The page of ada is as it was; .*course grade 01"):
+        with pytest.raises(SystemExit, match=r"ada has the grade of before; .*course grade 01"):
             _autograde(school, force=True)
     assert page.read_bytes() == before
 
@@ -123,3 +124,23 @@ def test_whose_feedback_is_older_than_the_grade_is_named(
     commands.app(["grade", CHAPTER], standalone_mode=False)
     said = capsys.readouterr().out
     assert f"the grade or comments of ann: nbgrader generate_feedback {CHAPTER} --force" in said
+
+
+@pytest.mark.filterwarnings("ignore:Passing unrecognized arguments")  # nbgrader's own slip
+@pytest.mark.parametrize("button", ["autograde", "generate_feedback", "release_feedback"])
+def test_formgrader_shows_a_refusal_as_one_sentence(
+    school: School, half: bytes, button: str
+) -> None:
+    school.submit("ada", half)
+    if button != "autograde":
+        grade(school)
+    with school.gradebook() as book:
+        book.find_notebook(CHAPTER, CHAPTER).grade_cells[0].max_score += 1
+        book.db.commit()
+    config = nbgrader_config()
+    config.Exchange.root = str(school.root)
+    answer = getattr(NbGraderAPI(config=config), button)(CHAPTER, "ada")
+    assert not answer["success"]
+    assert not answer.get("error")
+    assert answer["log"].startswith("course: ")
+    assert answer["log"].endswith(f"Run: nbgrader generate_assignment {CHAPTER} --force\n")
