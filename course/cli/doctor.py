@@ -226,7 +226,7 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         others = [
             at
             for at, cell in own
-            if answer_text.given(cell, [released])
+            if answer_text.answered(cell, [released])
             and cell["source"].strip() != answer["source"].strip()
         ]
         if not others:
@@ -312,19 +312,20 @@ def _misplaced(
             is_own = matching.grade_id(cell) is None
             if not is_untouched and is_own:
                 continue  # a cell of the learner's own, which runs before the check
-            made = answer_text.begin(cell, stub)
-            is_read = time.monotonic() < until
-            if is_read and not made and is_own and cell["cell_type"] == "code":
-                names = answer_text.defined_names(stub["source"]) & bound_in(cell["source"])
-                if names:  # by an unpacking, a loop, an import, ...
+            if is_own and cell["cell_type"] == "code":
+                bound = answer_text.defined_names(cell["source"])
+                bound |= bound_in(cell["source"]) if time.monotonic() < until else set()
+                if names := bound & answer_text.defined_names(stub["source"]):
                     yield Finding(
                         LOOK,
                         f"{matching.named(cell)} is your own and gives `{min(names)}` a value. If "
                         f"that is the answer, write it into the cell {matching.grade_id(answer)}: "
                         "grading may not find it elsewhere.",
                     )
+                continue
+            made = answer_text.begin(cell, stub)
             if cell["cell_type"] != "code":
-                if is_untouched and made and made[-1] not in ",:":  # those end words of a text
+                if is_untouched and made:
                     yield Finding(
                         WRONG,
                         f"{matching.named(cell)} is {cell['cell_type']}, but it has an answer to "

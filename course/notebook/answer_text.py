@@ -1,7 +1,9 @@
 """Whether the text of a cell holds an answer, told without parsing it.
 
 A text can be made to take a parser minutes, and hundreds of times its size. A cell *gives* an
-answer if it defines a name of the released answer cell, or changes the dictionary of that name.
+answer if it defines a name of the released answer cell as a function, a class or another name of
+one; or, where the answer is a dictionary, as a dictionary, or if it changes that dictionary. A
+number, a list or the value of a call that has such a name is no answer.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def is_copy(cell: Cell, released: Cell) -> bool:
     return bool(begin(cell, released)) and is_untouched(cell, released)
 
 
-def given(cell: Cell, released_cells: list[Cell]) -> set[str]:
+def answered(cell: Cell, released_cells: list[Cell]) -> set[str]:
     """The ids of the answer cells among these to whose exercises a cell has an answer."""
     text = without_texts(cell["source"])
     return {
@@ -65,13 +67,17 @@ def _names(released: str) -> str:
 
 @cache
 def _begin(released: str) -> re.Pattern[str]:
-    """A pattern of texts that define a name of this answer cell, or change its dictionary."""
+    """A pattern of texts that define a name of this answer cell as an answer, or change it."""
     name = f"(?:{_names(released)})"
     # neither a method, nor a keyword argument or a dictionary's key, whose name begins a line
     head = rf"^(?:|[ \t]+(?!def[ ]+\w+\(self\b))(?:def|class)[ ]+{name}\b"
-    defined = rf"{head}|^(?<![(\[{{,]\n){name}[ ]*(?:[,:]|=(?!=))"
+    assigned = rf"^(?<![(\[{{,]\n){name}[ ]*(?::[^=\n]*)?=[ ]*"
+    other_name = r'(?!\d|(?:None|True|False)\b)\w+(?:\.\w+)*[ ]*(?:""|;|$)'
+    if re.search(r"^(?:def|class)\b", released, re.MULTILINE):
+        return re.compile(rf"(?m){head}|{assigned}(?:\(?lambda\b|{other_name})")
     changed = rf"\b{name}(?:\[[^\n]{{0,200}}\][ ]?=(?!=)|\.(?:update|setdefault)\(|[ ]?\|=)"
-    return re.compile(f"(?m){defined}|{changed}")
+    dictionary = rf"\{{|dict\(|{name}[ ]*\||{other_name}"
+    return re.compile(rf"(?m){assigned}(?:{dictionary})|{changed}")
 
 
 def without_texts(source: str) -> str:

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,7 +118,7 @@ def repair(content: bytes, source: Source) -> Repaired:
     _check_chapter(handed_in, marked, source.chapter)
     placed: dict[str, Cell] = {}  # by the id of the released cell
     numbers = {id: number for number, id in enumerate(by_id, 1)}
-    own: list[tuple[int, Cell]] = []  # with the number of the released cell before
+    own_cells: list[own_answers.Numbered] = []
     last = 0
     found = _found(handed_in, by_id, marked, notes)
     chosen = _chosen(handed_in, found, by_id, notes)
@@ -128,13 +128,14 @@ def repair(content: bytes, source: Source) -> Repaired:
             last = numbers[known["id"]]
         elif not cell["source"].startswith(chapter_folder.FIRST_LINE):
             # that installs the course where a chapter was opened as a hosted copy
-            own.append((last, own_answers.without_marks(cell)))
+            own_cells.append((last, own_answers.without_marks(cell)))
     answers = [cell for cell in released_cells if is_answer(cell)]
+    taken, own_cells = own_answers.take(answers, numbers, placed, own_cells)
     notes += [
         f"The cell {id} was as released; what another cell gives its name counts as the answer."
-        for id in own_answers.take(answers, numbers, placed, own)
+        for id in taken
     ]
-    cells = [cell for place, cell in own if place == 0]
+    cells = [cell for place, cell in own_cells if place == 0]
     positions = [numbers[id] for id in placed]
     if positions != sorted(positions):
         notes.append("Cells had been moved; they stand in their order again.")
@@ -146,7 +147,7 @@ def repair(content: bytes, source: Source) -> Repaired:
                 "The first cell, with the imports, was not there; it is as it was released."
             )
         cells += _mended(released, placed.get(released["id"]), notes)
-        cells += [cell for place, cell in own if place == numbers[released["id"]]]
+        cells += [cell for place, cell in own_cells if place == numbers[released["id"]]]
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
     return Repaired(cells, tuple(_together(notes)))
@@ -334,12 +335,10 @@ def _found(
     found = [_which(cell, by_id, marked) for cell in handed_in]
     present = {cell["id"] for cell in found if cell is not None}
     lost = [cell for cell in by_id.values() if cell["id"] not in present]
-    defined = {cell["id"]: answer_text.defined_names(cell["source"]) for cell in lost}
     for at, cell in enumerate(handed_in):
         if found[at] is not None or not lost:
             continue
-        names = answer_text.defined_names(cell["source"])
-        same = (each for each in lost if _is_same(cell, each, names & defined[each["id"]]))
+        same = (each for each in lost if _is_same(cell, each))
         if released := next(same, None):
             lost.remove(released)
             found[at] = released
@@ -349,10 +348,10 @@ def _found(
     return found
 
 
-def _is_same(cell: Cell, released: Cell, defined: Set[str]) -> bool:
+def _is_same(cell: Cell, released: Cell) -> bool:
     """Whether a cell without an id is this one: an answer by what it defines, others by text."""
     if is_answer(released) and released["cell_type"] == "code":
-        return bool(defined)
+        return bool(answer_text.begin(cell, released))
     text = cell["source"].strip()
     is_equal = text == released["source"].strip() and cell["cell_type"] == released["cell_type"]
     return bool(text) and is_equal

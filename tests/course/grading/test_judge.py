@@ -170,7 +170,6 @@ FULL = f"{PIXELS:g} of {PIXELS:g} points"
         ('"""See\nbelow."""', RIGHT),
         ("def to_unit_range(image): pass", RIGHT),
         ('def to_unit_range(image):\n    """Gray."""\n    ...', RIGHT),
-        (None, f"{RIGHT.replace('to_unit_range', 'gray')}\nto_unit_range, other = gray, 1"),
         (None, f"{RIGHT.replace('to_unit_range', 'gray')}\nto_unit_range: object = gray"),
         (None, "if True:\n    " + RIGHT.replace("\n", "\n    ")),
     ],

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from classroom import CHAPTER, FILE, ROOT, Class, Notebook, cell_of
 
+import tensorkit as tk
 from course.cli import doctor
 from course.grading.session import Warm
-from course.notebook import answer_text, exercise, matching
+from course.notebook import answer, answer_text, exercise, matching
+from course.notebook.history import Run
 
 COPY = exercise.load()["private-copy"]
 TYPES = exercise.load()["which-dtype"]
@@ -61,6 +63,14 @@ LAYOUTS: dict[str, list[tuple[int, str]]] = {
     "in a loop": [
         (BELOW, f"for key, value in {RIGHT!r}.items():\n    dtypes[key] = value"),
     ],
+    "as a lambda": [(BELOW, "private_copy = lambda array: tk.tensor(array[::2, ::2]).float()")],
+    "as another name": [
+        (
+            BELOW,
+            "def f(array):\n    return tk.tensor(array[::2, ::2]).float()\nprivate_copy = f  # it",
+        )
+    ],
+    "as a dictionary of another name": [(BELOW, f"answers = {RIGHT!r}\ndtypes = answers")],
     "both in one cell": [
         (
             BELOW,
@@ -146,11 +156,56 @@ def test_an_answer_above_the_check_counts_whatever_later_has_its_name(
         "dict(\nprivate_copy=4)",
         "print({\nprivate_copy: 4})",
         "class Copies:\n    def private_copy(self):\n        return 0",
+        "private_copy = 3",
+        "a, private_copy = 1, 2",
     ],
 )
 def test_a_name_of_something_else_replaces_no_answer(klass_once: Class, other: str) -> None:
     notebook = put(klass_once.blank(), COPY.id, [(BELOW, COPY.solution_source), (BELOW, other)])
     assert klass_once.points(notebook)[COPY.id] == COPY.points
+
+
+ELSEWHERE: dict[str, tuple[exercise.Exercise, str]] = {
+    "a number": (COPY, "private_copy = 3"),
+    "a text": (COPY, "private_copy = 'x'"),
+    "a list": (COPY, "private_copy = [1, 2]"),
+    "a tensor": (COPY, "private_copy = tk.ones(2)\nprivate_copy[0] = 3"),
+    "a number with its type": (COPY, "private_copy: int = 3"),
+    "a loop": (COPY, "for private_copy in range(3):\n    pass"),
+    "a list in place of a dictionary": (TYPES, "dtypes = [tk.float32]"),
+    "a call in place of a dictionary": (TYPES, "dtypes = list(range(3))"),
+    "unpacked": (COPY, "a, private_copy = 1, lambda array: tk.tensor(array[::2, ::2]).float()"),
+    "unpacked, the name first": (
+        COPY,
+        "private_copy, a = (lambda array: tk.tensor(array[::2, ::2]).float()), 1",
+    ),
+    "an entry of globals": (
+        COPY,
+        "globals()['private_copy'] = lambda array: tk.tensor(array[::2, ::2]).float()",
+    ),
+    "predictions, unpacked": (TYPES, f"a, dtypes = 1, {RIGHT!r}"),
+}
+"""What gives the name of an exercise a value, and is taken for no answer."""
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_is_not_taken_for_an_answer_is_told_by_the_check_and_the_doctor(
+    klass_once: Class, tmp_path: Path, name: str
+) -> None:
+    asked, text = ELSEWHERE[name]
+    notebook = put(klass_once.blank(), asked.id, [(BELOW, text)])
+    assert klass_once.points(notebook)[asked.id] == 0
+    found = found_by_the_doctor(notebook, tmp_path)
+    told = f"is your own and gives `{asked.name}` a value. If that is the answer, write it into"
+    assert any(each.startswith("look") and told in each for each in found)
+    assert any("Not started" in each and asked.id in each for each in found)
+    assert not any("counts as the answer" in each for each in found)
+    namespace: dict[str, Any] = {"tk": tk}
+    exec(text, namespace)
+    bound = frozenset({asked.name})
+    cells = ((asked.id, asked.released_source), ("mine", text))
+    runs = [Run(n, source, id, None, bound=bound) for n, (id, source) in enumerate(cells, 1)]
+    assert "This answer stands in cell [2]" in answer.find(asked, namespace, runs).note
 
 
 @pytest.mark.parametrize("rest", [f"dtypes.update({REST!r})", changes(REST)])
@@ -206,9 +261,20 @@ def test_a_copy_of_the_released_cell_replaces_no_answer(
     assert klass_once.points(notebook)[COPY.id] == COPY.points
 
 
+def test_in_a_notebook_without_ids_a_number_of_its_name_is_not_taken_for_the_answer_cell(
+    klass_once: Class,
+) -> None:
+    notebook = put(klass_once.honest(), COPY.id, [(ABOVE, "private_copy = 3")])
+    for cell in notebook["cells"]:
+        cell.update(id="", metadata={})
+    repaired = matching.repair(json.dumps(notebook).encode(), klass_once.source)
+    (found,) = (cell for cell in repaired.cells if matching.grade_id(cell) == COPY.id)
+    assert found["source"] == COPY.solution_source
+
+
 def test_a_head_on_several_lines_is_no_answer() -> None:
     released = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    pass"}
     for text in ("def f(shape,\n  stride=(1, 2),\n) -> int:\n    ...", "def f(a, b):\n    ..."):
         assert answer_text.is_untouched({"source": text}, released)
-    answer = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    return shape"}
-    assert not answer_text.is_untouched(answer, released)
+    written = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    return shape"}
+    assert not answer_text.is_untouched(written, released)
