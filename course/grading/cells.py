@@ -170,17 +170,18 @@ class CellRunner:
         """A session in which only the cells that the check at `position` needs ran.
 
         These are the cells above the first answer cell, with the imports; the answer cell of this
-        check and the cells between both. Where the answer was taken from a cell of the learner's
-        own, it may use the released code, which `own_answers.take` put above it, and which runs
-        too.
+        check and the cells between both. An answer from a cell of the learner's own may call the
+        released code of its answer cell. Of that code `own_answers.take` has put a copy without an
+        id above the answer, so the copy is known by its text alone, and runs before the answer.
         """
         code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
-        answers = [n for n, cell in enumerate(code) if matching.is_answer(cell)]
+        answers = [at for at, cell in enumerate(code) if matching.is_answer(cell)]
+        needed = code[answers[-1] :] if answers else []
+        texts = [self.source.by_id[cell["id"]]["source"] for cell in needed[:1]]
+        copies = [cell for cell in code if cell["source"] in texts][:1]
         setup = code[: answers[0]] if answers else code
-        own = code[answers[-1] :] if answers else []
-        released = [self.source.by_id[cell["id"]]["source"] for cell in own[:1]]
-        own = [*[cell for cell in code if cell["source"] in released][:1], *own]
-        return self._replayed([cell for cell in [*setup, *own] if cell["id"] not in self._dead])
+        needed = [*setup, *copies, *needed]
+        return self._replayed([cell for cell in needed if cell["id"] not in self._dead])
 
     def _replayed(self, cells: list[Cell]) -> Session | None:
         """A session in which these cells ran; None if a cell ended it, and is dead now."""

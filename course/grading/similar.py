@@ -36,23 +36,29 @@ from course.notebook.exercise import Exercise
 from course.notebook.history import without_magics
 
 LENGTH = 6
+"""Tokens of a shingle."""
 COMMON = 0.1
 """A shingle that more than this share of the others have, and more than two of them, is common."""
 LEAST, ALIKE = 70, 0.5
-"""Rare shingles that one of two alike answers has at least, and the likeness from which on."""
+"""Rare shingles that one of two alike answers has at least, and the likeness from which on. Already
+60 shingles, or a likeness of 0.45, make a pair of two answers that were typed independently."""
 USUAL = 1 / 3
 """An answer that is near those of more than this share of the class, and of more than `FEW`
 learners, is the usual one, which has no rare shingles."""
 FEW = 5
 LEAST_OF_EQUAL = 60
-"""Rare shingles from which on the same program, names aside, makes two answers alike."""
+"""Rare shingles from which on the same program, names aside, makes two answers alike. The longest
+program that two beginners typed independently, names aside, has 50."""
 LEAST_UNUSUAL = 20
-"""Unusual tokens that two answers have at least which are the same short program."""
+"""Unusual tokens that two answers have at least which are the same short program. The most unusual
+one that two beginners typed independently has 12."""
 MANY, ODD_WORDS = 6, 2
 """Learners with the same short program, and words in the texts of all of them, from which on they
-are alike: words, also of comments, that nobody else wrote and that no text of the course has."""
+are alike: words, also of comments, that nobody else wrote and that no text of the course has. With
+one word, or a few learners, this would be a name that friends chose together."""
 CROWD, LEAST_OF_CROWD = 12, 50
-"""Learners with the same program, and shingles of its own, from which on they are alike."""
+"""Learners with the same program, and shingles of its own, from which on they are alike: a textbook
+program of this length is found where a dozen have it, and two who learned it are no pair."""
 WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_OF_RUN = 3
 """Tokens of the shortest code in a hint that is looked for in an answer."""
