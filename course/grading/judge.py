@@ -157,13 +157,13 @@ class Judge:
     def _report(self, position: int, cell: Cell, definition: Exercise | None) -> Report:
         runner = self.runner
         was_alone = runner.is_alone
-        found = self._checked(position, cell, definition)
-        if found is None:
+        checked = self._checked(position, cell, definition)
+        if checked is None:
             text = "The cells that this exercise needs did not run."
             if runner.is_over:
                 text = "The time for the whole notebook was over before this check."
             return _no_points(cell, definition, "stopped", text)
-        report, death = found
+        report, death = checked
         if death is not None:
             runner.note_trouble(cell, death)
         if report.status == "unfit" and definition is not None and definition.learner:
@@ -181,7 +181,7 @@ class Judge:
         else:
             runner.runs = runs  # of the session that goes on
             if is_better:
-                words = " and ".join(f"`{each}`" for each in names)
+                words = " and ".join(f"`{name}`" for name in names)
                 sentence = f"It was checked without the cells that overwrite {words}."
                 runner.note_trouble(cell, sentence)
         return again[0] if again is not None and is_better else report
@@ -219,9 +219,9 @@ class Judge:
     def _checked_by_asserts(self, caller: Caller, cell: Cell) -> Report:
         """A plain check of the instructor's own."""
         solved = self.runner.source.solved["cells"]
-        own = next((check for check in solved if check["id"] == cell["id"]), cell)
+        solved_check = next((check for check in solved if check["id"] == cell["id"]), cell)
         name = str(matching.grade_id(cell))
-        return asserts.judge(caller, own["source"], name, _points(cell), solved)
+        return asserts.judge(caller, solved_check["source"], name, _points(cell), solved)
 
 
 def check_exercise(
@@ -255,14 +255,14 @@ def check_exercise(
     namespace: dict[str, Any] = dict.fromkeys(looked.overwritten)  # None cannot be called either
     if looked.exists:
         namespace[exercise.name] = looked.value
-    found = answer.find(exercise, namespace, runs, lambda _: looked.source)
-    if found.state != "ready":
-        report = nothing_to_check(exercise, found)
+    found_answer = answer.find(exercise, namespace, runs, lambda _: looked.source)
+    if found_answer.state != "ready":
+        report = nothing_to_check(exercise, found_answer)
     else:
         report = check_with(
-            exercise, looked.value, seed=seed, seconds=seconds, run=run, source=found.source
+            exercise, looked.value, seed=seed, seconds=seconds, run=run, source=found_answer.source
         )
-    return with_note(report, found), death
+    return with_note(report, found_answer), death
 
 
 class Ended(Exception):

@@ -106,8 +106,8 @@ class Warm:
             except OSError as problem:
                 needs = f"The sandbox needs some megabytes in {tempfile.gettempdir()}"
                 raise CourseError(f"{needs} ({problem.strerror}). {_MAKE_ROOM}") from None
-        own = self.folder / "root"
-        own.mkdir(exist_ok=True)
+        home = self.folder / "root"
+        home.mkdir(exist_ok=True)
         own_end, learners_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         begin = (
             f"import sys; sys.path.insert(0, {str(stage)!r}); "
@@ -129,7 +129,7 @@ class Warm:
             self.profile,
             readable=(*environment.readable(), str(stage)),
             path=(str(stage), *environment.import_path()),
-            folder=str(own),
+            folder=str(home),
             uid=FIRST_UID + self._number,
             limits=self.limits,
         )
@@ -310,14 +310,14 @@ class Session:
             for _ in range(count):
                 until = min(time.monotonic() + seconds + GRACE, self.deadline)
                 while True:
-                    reply, found = self._wire.receive(until=until)
+                    reply, arrays = self._wire.receive(until=until)
                     if reply.get("n") == asked:
                         break
                     if called_back is None or "callback" not in reply:
                         raise WireError("A reply came that nobody asked for.")
-                    back, sent = called_back(reply, found)
+                    back, sent = called_back(reply, arrays)
                     self._wire.send(back, sent, until=until)
-                yield reply, found
+                yield reply, arrays
         except TimeoutError:
             self.end()
             raise Died("It did not stop in time and was ended.") from None
@@ -380,9 +380,9 @@ def _held_up(pid: int) -> float:
     """
     with contextlib.suppress(OSError, ValueError):  # the process is gone
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        own = int(children[0]) if children else pid
-        ran, ready, _ = map(int, Path(f"/proc/{own}/schedstat").read_text().split())
-        of_process = (~own << 3) | 2  # its clock, as clock_getcpuclockid(3) gives it
+        process = int(children[0]) if children else pid
+        ran, ready, _ = map(int, Path(f"/proc/{process}/schedstat").read_text().split())
+        of_process = (~process << 3) | 2  # its clock, as clock_getcpuclockid(3) gives it
         return (ready + ran) / 1e9 - time.clock_gettime(of_process)
     return 0.0
 
@@ -420,6 +420,6 @@ def _size_without_names(pid: int) -> int:
     with contextlib.suppress(OSError):  # the process is gone, or of another user
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                found = entry.stat()
-                total += found.st_size if found.st_nlink == 0 else 0
+                status = entry.stat()
+                total += status.st_size if status.st_nlink == 0 else 0
     return total

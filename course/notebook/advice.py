@@ -82,22 +82,22 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
     outcome, right = trial.outcome, trial.right
     if stopped := _about_stop(exercise, outcome, seconds, source):
         return stopped
-    own = _unless_there(exercise.advice(*trial.case.args), source)
+    advised = _unless_there(exercise.advice(*trial.case.args), source)
     if outcome.ended == "raised":
         repair = _unless_there(outcome.message[1].removeprefix("Try: "), source)
-        return own or repair or _about_error(outcome, exercise.name)
+        return advised or repair or _about_error(outcome, exercise.name)
     if right.ended == "raised":
-        return own or f"Here it should raise {type(right.error).__name__}."
+        return advised or f"Here it should raise {type(right.error).__name__}."
     if outcome.changed:
         return _about_changes(outcome.changed, trial.case.args)
-    found = compare.difference(outcome.value, right.value)
+    difference = compare.difference(outcome.value, right.value)
     if outcome.value is None and right.value is not None:
-        found = f"It is None: {_why_none(source, exercise.name)}"
+        difference = f"It is None: {_why_none(source, exercise.name)}"
     if isinstance(right.value, bool | int | float | str) and isinstance(
         outcome.value, type(right.value)
     ):
-        found = None  # "got" and "expected" say it already
-    return " ".join(filter(None, [found, own]))
+        difference = None  # "got" and "expected" say it already
+    return " ".join(filter(None, [difference, advised]))
 
 
 def _about_changes(changed: Mapping[int, str], args: tuple[Any, ...]) -> str:
@@ -152,16 +152,16 @@ def _unless_there(advice: str | None, source: str) -> str | None:
     "your `exp`" does. A second barrier is no contradiction to a first one.
     """
     # what a repair of the library calls `x` may be another tensor than the answer's `x`
-    if any(re.search(rf"\b{each}\b", source) for each in re.findall(r"# (\w+): ", advice or "")):
+    if any(re.search(rf"\b{name}\b", source) for name in re.findall(r"# (\w+): ", advice or "")):
         return None
     recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=True", advice or "")
     text = source.replace(" ", "")
     if "requires_grad=True" in text:  # which does the same as the method
         text += ".requires_grad_("
-    if any(each in text for each in recommended):
+    if any(code in text for code in recommended):
         return None
     assumed = re.findall(r"[Yy]our `(\w+)`", advice or "")
-    return advice if all(re.search(rf"\b{each}\b", source) for each in assumed) else None
+    return advice if all(re.search(rf"\b{name}\b", source) for name in assumed) else None
 
 
 def _why_none(source: str, name: str) -> str:
@@ -274,7 +274,7 @@ def notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
     """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
     notes = []
     answered = (trial for trial in tried if trial.outcome.ended in ("returned", "raised"))
-    beyond = next((each for each in answered if not (each.case.weight or each.is_passed)), None)
+    beyond = next((trial for trial in answered if not (trial.case.weight or trial.is_passed)), None)
     if beyond is not None and all(trial.is_passed for trial in tried if trial.case.weight):
         call = exercise.describe_call(beyond.case.args, compare.as_code)
         notes.append(

@@ -175,8 +175,8 @@ def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], source: str 
     """A sentence about a name of the library that the answer uses and that means a value now."""
     tree = parsed(source)
     names = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    own = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
-    used = {name.id for name in names} - own
+    assigned = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    used = {name.id for name in names} - assigned
     for name in filter(used.__contains__, library_names(runs)):
         value = namespace.get(name, print)
         if compare.kind(value) == "a module" or callable(value):

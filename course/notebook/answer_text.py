@@ -42,8 +42,8 @@ def answered(cell: Cell, released_cells: list[Cell]) -> set[str]:
 
 def begin(cell: Cell, released: Cell) -> str:
     """The first text in a cell that defines or changes a name of this answer cell; or ""."""
-    found = _begin(released["source"]).search(without_texts(cell["source"]))
-    return found[0].strip() if found else ""
+    match = _begin(released["source"]).search(without_texts(cell["source"]))
+    return match[0].strip() if match else ""
 
 
 def names(cell: Cell, released: Cell) -> bool:

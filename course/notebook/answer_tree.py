@@ -31,8 +31,8 @@ class AnswerTree:
 
     def nodes(self, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[Any]:
         """The nodes of this kind in the order of the text."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, kind)]
-        return iter(sorted(found, key=lambda node: (getattr(node, "lineno", 0), -_length(node))))
+        nodes = [node for node in ast.walk(self.tree) if isinstance(node, kind)]
+        return iter(sorted(nodes, key=lambda node: (getattr(node, "lineno", 0), -_length(node))))
 
     def said(self, pattern: str) -> re.Match[str] | None:
         """Where the class and message of the exception that the answer raised have this in them."""
@@ -53,14 +53,14 @@ class AnswerTree:
     def raised_in(self, node: ast.AST) -> bool:
         """Whether this part of the code stands in the line that raised, if that is known."""
         first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
-        return not self.line or self.line in [each.strip() for each in self.lines[first - 1 : last]]
+        return not self.line or self.line in [line.strip() for line in self.lines[first - 1 : last]]
 
     def in_the_line(self, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> list[Any]:
         """The nodes of this kind within the line that raised; none if that is not known."""
         if not self.line:
             return []
-        found = [node for node in self.nodes(kind) if self.raised_in(node)]
-        return [node for node in found if node.lineno == node.end_lineno]
+        nodes = [node for node in self.nodes(kind) if self.raised_in(node)]
+        return [node for node in nodes if node.lineno == node.end_lineno]
 
 
 def _length(node: ast.AST) -> int:

@@ -124,21 +124,24 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
             return _unknown(exercise_id)
         exercise = released.variant_for(record.owner())
         with _ONE_AT_A_TIME:
-            found = answer.find(exercise, namespace, history.runs())
-            if found.state == "ready":
-                late = helpers.note(exercise, found, history.runs_until_now())
-                found = replace(found, note=f"{found.note} {late}".strip())
+            found_answer = answer.find(exercise, namespace, history.runs())
+            if found_answer.state == "ready":
+                late = helpers.note(exercise, found_answer, history.runs_until_now())
+                found_answer = replace(found_answer, note=f"{found_answer.note} {late}".strip())
                 drawn = random_state()
                 try:
                     report = judge(
-                        exercise, found.value, seconds=settings().seconds, source=found.source
+                        exercise,
+                        found_answer.value,
+                        seconds=settings().seconds,
+                        source=found_answer.source,
                     )
                 finally:
                     set_random_state(drawn)
             else:
-                report = nothing_to_check(exercise, found)
-            report = with_note(report, found)
-            finished = record.note_check(released, report, found.source)
+                report = nothing_to_check(exercise, found_answer)
+            report = with_note(report, found_answer)
+            finished = record.note_check(released, report, found_answer.source)
             if finished:
                 report = replace(report, message=f"{report.message} {finished}".strip())
             if shown := live.note(exercise, report):
@@ -160,17 +163,17 @@ _ONE_AT_A_TIME = threading.RLock()
 """Standard output is redirected for all threads together."""
 
 
-def with_note(report: Report, found: answer.Answer) -> Report:
+def with_note(report: Report, found_answer: answer.Answer) -> Report:
     """The report with what a learner should know about their answer in front."""
-    if not found.note:
+    if not found_answer.note:
         return report
     # where there is nothing to check, the note says already what to do
-    message = f"{found.note} {report.message}".strip() if found.state == "ready" else found.note
-    return replace(report, message=message)
+    message = report.message if found_answer.state == "ready" else ""
+    return replace(report, message=f"{found_answer.note} {message}".strip())
 
 
-def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
-    if found.state == "not started":
+def nothing_to_check(exercise: Exercise, found_answer: answer.Answer) -> Report:
+    if found_answer.state == "not started":
         begin = "Write your answer in the cell above"
         if exercise.kind == "repair":
             begin = (
@@ -187,8 +190,8 @@ def nothing_to_check(exercise: Exercise, found: answer.Answer) -> Report:
         )
         report = _without_rows(exercise, "not started", text)
     else:
-        report = _without_rows(exercise, found.state, found.sentence)
-        report = replace(report, mistake=found.mistake)
+        report = _without_rows(exercise, found_answer.state, found_answer.sentence)
+        report = replace(report, mistake=found_answer.mistake)
     return replace(report, code=exercise.released_source if exercise.learner else "")
 
 

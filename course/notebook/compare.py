@@ -56,10 +56,10 @@ def difference(got: Any, expected: Any) -> str | None:
 
 def _unfinished(got: Any) -> str | None:
     """About what `async def` and `yield` make of a function's result."""
-    found = kind(got) if isinstance(got, Opaque) else ""
-    if found == "a coroutine":
+    what = kind(got) if isinstance(got, Opaque) else ""
+    if what == "a coroutine":
         return "It is a coroutine, which `async def` makes of a function. Write `def`."
-    if found == "a generator":
+    if what == "a generator":
         return "It is a generator, which `yield` makes of a function. Give a value back: `return`."
     return None
 
@@ -92,9 +92,10 @@ def show(value: Any, limit: int = SHOWN) -> str:
     elif isinstance(value, dict):
         first = itertools.islice(value.items(), 12)
         rows = (
-            (key, _SHORT.repr(own) if type(own) is dict else show(own, limit)) for key, own in first
+            (key, _SHORT.repr(entry) if type(entry) is dict else show(entry, limit))
+            for key, entry in first
         )
-        text = "\n".join(f"{key}: {own}" for key, own in rows)
+        text = "\n".join(f"{key}: {shown}" for key, shown in rows)
     else:
         text = _SHORT.repr(value)
     return cut(re.sub(r" at 0x[0-9a-fA-F]+", "", text), limit)
@@ -248,20 +249,20 @@ def _elements(got: np.ndarray, expected: np.ndarray) -> str | None:
     if same.all():
         return None
     index = tuple(int(i) for i in np.argwhere(~same)[0])
-    found, wanted = got[index].item(), expected[index].item()
+    given, wanted = got[index].item(), expected[index].item()
     place = f"at {list(index)} " if index else ""
     many = f"{int((~same).sum())} of {same.size} elements differ; the first " if index else "It "
-    return f"{many}{place}is {_apart(found, wanted)} is expected."
+    return f"{many}{place}is {_apart(given, wanted)} is expected."
 
 
-def _apart(found: Any, wanted: Any) -> str:
+def _apart(given: Any, wanted: Any) -> str:
     """Both numbers, with as many digits as it takes to tell them apart.
 
     >>> _apart(1.0, 1.5), _apart(48.505322, 48.505323)
     ('1 where 1.5', '48.505322 where 48.505323')
     """
     for digits in (6, 9, 12, 17):
-        one, other = _plain(found, digits), _plain(wanted, digits)
+        one, other = _plain(given, digits), _plain(wanted, digits)
         if one != other:
             break
     return f"{one} where {other}"
@@ -311,9 +312,9 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
     if len(got) != len(expected):
         return f"Its length is {len(got)}; expected is {len(expected)}."
     for position, (one, other) in enumerate(zip(got, expected, strict=True)):
-        found = difference(one, other)
-        if found is not None:
-            return _within(f"Entry {position}", found)
+        sentence = difference(one, other)
+        if sentence is not None:
+            return _within(f"Entry {position}", sentence)
     return None
 
 
@@ -327,9 +328,9 @@ def _mappings(got: Any, expected: Mapping[Any, Any]) -> str | None:
     if missing and not is_looked_at:
         return f"The entry {show(missing[0], 80)} is missing."
     for key, value in expected.items():
-        found = difference(got.get(key, value), value)
-        if found is not None:
-            return _within(str(key), found)
+        sentence = difference(got.get(key, value), value)
+        if sentence is not None:
+            return _within(str(key), sentence)
     if missing:
         return f"There is no {missing[0]}."
     more = [key for key in got if key not in expected]
@@ -344,9 +345,9 @@ def _unseen(got: Any, expected: Seen) -> str:
     return difference(got, asked) or f"It is {kind(got)}, and not what is asked for."
 
 
-def _within(place: str, found: str) -> str:
+def _within(place: str, sentence: str) -> str:
     """A difference inside a container, with the way to it: "values, entry 0: It is 2 where"."""
-    return f"{place}, e{found[1:]}" if found.startswith("Entry ") else f"{place}: {found}"
+    return f"{place}, e{sentence[1:]}" if sentence.startswith("Entry ") else f"{place}: {sentence}"
 
 
 def _truths(got: Any, expected: bool) -> str | None:

@@ -182,10 +182,10 @@ class Exercise:
         """The cases with the weights that count, those that only give a note at the end."""
         text = type(self).__doc__ or ""
         cases = [
-            each if _is_named(text, each.label) else replace(each, weight=0.0)
-            for each in self.cases(draw)
+            case if _is_named(text, case.label) else replace(case, weight=0.0)
+            for case in self.cases(draw)
         ]
-        return sorted(cases, key=lambda each: not each.weight)
+        return sorted(cases, key=lambda case: not case.weight)
 
     def allows(self, *args: Any) -> bool:
         """Whether the statement allows these arguments; the audit makes others from the cases."""
@@ -378,24 +378,30 @@ class Prediction(Exercise):
         if not (seed and self.varied):
             return self
         draw = Draw(seed)
-        drawn = [(each, _other_numbers(each, draw)) for each in self.varied]
+        drawn = [(part, _other_numbers(part, draw)) for part in self.varied]
 
-        def own(question: str, text: str) -> str:
-            numbers = next((numbers for each, numbers in drawn if each.is_in(question)), {})
+        def with_numbers(question: str, text: str) -> str:
+            numbers = next((numbers for part, numbers in drawn if part.is_in(question)), {})
             return replaced(text, numbers) if numbers else text
 
         def wrong(question: str, value: Any) -> Any:
             if isinstance(value, Value):
-                return Value(own(question, value))
-            return ast.literal_eval(own(question, repr(value)))
+                return Value(with_numbers(question, value))
+            return ast.literal_eval(with_numbers(question, repr(value)))
 
         variant = copy.copy(self)
         vars(variant).update(
             learner=learner,
-            questions={own(each, each): own(each, rule) for each, rule in self.questions.items()},
+            questions={
+                with_numbers(question, question): with_numbers(question, rule)
+                for question, rule in self.questions.items()
+            },
             usual_mistakes={
                 name: (
-                    {own(each, each): wrong(each, value) for each, value in answer.items()},
+                    {
+                        with_numbers(question, question): wrong(question, value)
+                        for question, value in answer.items()
+                    },
                     *words,
                 )
                 for name, (answer, *words) in self.usual_mistakes.items()
@@ -406,8 +412,8 @@ class Prediction(Exercise):
 
     def is_answer(self, answer: Any) -> str | None:
         if type(answer) is dict:
-            other = [each for each, value in answer.items() if value is not ...]
-            other = [each for each in other if each not in self.questions]
+            other = [question for question, value in answer.items() if value is not ...]
+            other = [question for question in other if question not in self.questions]
             if not (self.learner and other):
                 return None
             return (
@@ -429,9 +435,9 @@ class Prediction(Exercise):
 def _other_numbers(varied: Varied, draw: Draw) -> Mapping[str, str]:
     """What stands in place of the released numbers, which are not drawn again."""
     while True:
-        own = varied.written(draw.distinct(len(varied.numbers), varied.low, varied.high))
-        if any(released != other for released, other in own.items()):
-            return own
+        replacements = varied.written(draw.distinct(len(varied.numbers), varied.low, varied.high))
+        if any(released != other for released, other in replacements.items()):
+            return replacements
 
 
 KINDS = {
@@ -541,8 +547,9 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
             raise
         except Exception as error:  # whatever a definition that is being written raises
             raise CourseError(_not_imported(name, error)) from None
-    found = sorted(_registry.items(), key=lambda pair: pair[1].chapter)  # not as they were imported
-    return {id: each for id, each in found if chapter in (None, each.chapter)}
+    # not in the order in which they were imported
+    in_order = sorted(_registry.items(), key=lambda pair: pair[1].chapter)
+    return {id: defined for id, defined in in_order if chapter in (None, defined.chapter)}
 
 
 def _not_imported(chapter: str, error: Exception) -> str:
@@ -565,7 +572,7 @@ def digest(chapter: str) -> str:
 
 def load_for(learner: str, chapter: str) -> dict[str, Exercise]:
     """The exercises of one chapter with the numbers of one learner."""
-    return {id: each.variant_for(learner) for id, each in load(chapter).items()}
+    return {id: defined.variant_for(learner) for id, defined in load(chapter).items()}
 
 
 def no_such_exercise(exercise_id: object, function: str) -> str:
@@ -598,7 +605,7 @@ def _own(answer: Any) -> Any:
     """A function, or a class, of its own: `without` may name the one that it is a copy of."""
     if isinstance(answer, type):
         of_the_type = ("__dict__", "__weakref__")
-        members = {n: _own(each) for n, each in vars(answer).items() if n not in of_the_type}
+        members = {n: _own(member) for n, member in vars(answer).items() if n not in of_the_type}
         return type(answer.__name__, answer.__bases__, members)
     if not isinstance(answer, FunctionType):
         return answer
@@ -634,13 +641,14 @@ def _body(source: str, name: str) -> str | None:
     if len(source) > LONGEST_STUB:
         return None
     try:
-        found = None
+        definition = None
         for node in ast.walk(ast.parse(textwrap.dedent(source))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-                found = node
-        if found is None:
+                definition = node
+        if definition is None:
             return None
-        statements = found.body[1:] if ast.get_docstring(found) is not None else found.body
+        has_docstring = ast.get_docstring(definition) is not None
+        statements = definition.body[1:] if has_docstring else definition.body
         return "".join(ast.dump(node) for node in statements)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: a long sum
         return None

@@ -43,7 +43,7 @@ def names_in(cell: str) -> tuple[set[str], set[str]]:
         return set(), set()
 
 
-def note(exercise: Exercise, found: Answer, runs: Sequence[Run]) -> str:
+def note(exercise: Exercise, found_answer: Answer, runs: Sequence[Run]) -> str:
     """A sentence about a helper whose cell does not stand above the check; or "".
 
     Where cells stand is read from the learner's notebook as it was saved last.
@@ -53,7 +53,7 @@ def note(exercise: Exercise, found: Answer, runs: Sequence[Run]) -> str:
     except (OSError, Refused):
         return ""
     in_time = _in_time(exercise, runs, cells)
-    for name, run in needed(found.source or "", runs):
+    for name, run in needed(found_answer.source or "", runs):
         if in_time and run.cell_id not in (None, *in_time) and name in run.source:
             return (
                 f"`{name}`, which your answer uses, comes from {run.place or 'another cell'}. "

@@ -56,8 +56,8 @@ def solution(exercise_id: object = None) -> Shown:
     needed = settings().solution_after_attempts
     tried = record.attempts(exercise)
     if isinstance(opens, date) or record.has_passed(exercise) or tried >= needed:
-        own = exercise.variant_for(record.owner())
-        return Shown(f"One way to write `{exercise.name}`:", own.solution_source)
+        variant = exercise.variant_for(record.owner())
+        return Shown(f"One way to write `{exercise.name}`:", variant.solution_source)
     has_more = record.hints_opened(exercise) < len(exercise.hints)
     return Shown(
         f"The solution opens when the exercise is passed, or after {needed} different attempts; "

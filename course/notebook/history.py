@@ -117,8 +117,8 @@ def global_names(program: str) -> tuple[set[str], set[str]]:
     while scopes:
         scope = scopes.pop()
         scopes += scope.get_children()
-        found = [symbol for symbol in scope.get_symbols() if symbol.is_referenced()]
-        read |= {symbol.get_name() for symbol in found if scope is top or symbol.is_global()}
+        referenced = [symbol for symbol in scope.get_symbols() if symbol.is_referenced()]
+        read |= {symbol.get_name() for symbol in referenced if scope is top or symbol.is_global()}
     return bound, read
 
 

@@ -97,8 +97,8 @@ def _start_alarm(seconds: float) -> None:
 
 def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
     """The same where there is no SIGALRM (Windows) or where this is not the main thread."""
-    own = threading.get_ident()
-    thread = ctypes.c_ulong(own)
+    caller = threading.get_ident()
+    thread = ctypes.c_ulong(caller)
     switch_interval = sys.getswitchinterval()
     finished = threading.Event()
     raising = threading.Lock()
@@ -108,7 +108,7 @@ def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
         while not finished.wait(wait):
             sys.setswitchinterval(1e-6)  # or this thread gets its turn only where the other waits
             with raising:
-                frame = sys._current_frames().get(own)
+                frame = sys._current_frames().get(caller)
                 if not finished.is_set() and _may_raise(frame):
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
             wait = _again()

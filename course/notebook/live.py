@@ -75,9 +75,9 @@ def _append(folder: Path, line: bytes, problems: list[str]) -> None:
     try:
         opened = os.open(file, flags, 0o640)
         try:
-            found = os.fstat(opened)
-            is_own = found.st_uid == getattr(os, "getuid", lambda: found.st_uid)()
-            if not (stat.S_ISREG(found.st_mode) and is_own and found.st_size < MOST_BYTES):
+            status = os.fstat(opened)
+            is_own = status.st_uid == getattr(os, "getuid", lambda: status.st_uid)()
+            if not (stat.S_ISREG(status.st_mode) and is_own and status.st_size < MOST_BYTES):
                 problems.append(f"{file} is full, or no file of yours")
             else:
                 if hasattr(os, "fchmod"):  # whatever a learner's umask says, its group may read it

@@ -120,9 +120,9 @@ def repair(content: bytes, source: Source) -> Repaired:
     numbers = {id: number for number, id in enumerate(by_id, 1)}
     own_cells: list[own_answers.Numbered] = []
     last = 0
-    found = _found(handed_in, by_id, marked, notes)
-    chosen = _chosen(handed_in, found, by_id, notes)
-    for at, (cell, known) in enumerate(zip(handed_in, found, strict=True)):
+    matched = _matched(handed_in, by_id, marked, notes)
+    chosen = _chosen(handed_in, matched, by_id, notes)
+    for at, (cell, known) in enumerate(zip(handed_in, matched, strict=True)):
         if known is not None and at == chosen[known["id"]]:
             placed[known["id"]] = cell
             last = numbers[known["id"]]
@@ -300,7 +300,7 @@ def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) ->
 
 def _chosen(
     handed_in: list[Cell],
-    found: list[Cell | None],
+    matched: list[Cell | None],
     by_id: Mapping[str, Cell],
     notes: list[str],
 ) -> dict[str, int]:
@@ -310,12 +310,12 @@ def _chosen(
     runs from top to bottom; where none has, the last that has one. Of other cells it is the first.
     """
     copies: dict[str, list[int]] = {}
-    for at, known in enumerate(found):
+    for at, known in enumerate(matched):
         if known is not None:
             copies.setdefault(known["id"], []).append(at)
     chosen = {}
     for id, places in copies.items():
-        check = copies.get(f"check-{id}", [len(found)])[0]
+        check = copies.get(f"check-{id}", [len(matched)])[0]
         released = by_id[id]
         written = [at for at in places if not answer_text.is_untouched(handed_in[at], released)]
         above = [at for at in written if at < check]
@@ -328,24 +328,24 @@ def _chosen(
     return chosen
 
 
-def _found(
+def _matched(
     handed_in: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
 ) -> list[Cell | None]:
     """The instructor's cell of each cell; of one without ids it is found by the text."""
-    found = [_which(cell, by_id, marked) for cell in handed_in]
-    present = {cell["id"] for cell in found if cell is not None}
+    matched = [_which(cell, by_id, marked) for cell in handed_in]
+    present = {cell["id"] for cell in matched if cell is not None}
     lost = [cell for cell in by_id.values() if cell["id"] not in present]
     for at, cell in enumerate(handed_in):
-        if found[at] is not None or not lost:
+        if matched[at] is not None or not lost:
             continue
-        same = (each for each in lost if _is_same(cell, each))
+        same = (candidate for candidate in lost if _is_same(cell, candidate))
         if released := next(same, None):
             lost.remove(released)
-            found[at] = released
+            matched[at] = released
             if (name := grade_id(released)) is not None:
                 by = "what it defines" if is_answer(released) else "its text"
                 notes.append(f"The cell {name} had lost its id; it was found by {by}.")
-    return found
+    return matched
 
 
 def _is_same(cell: Cell, released: Cell) -> bool:

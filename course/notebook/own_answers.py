@@ -34,7 +34,7 @@ def take(
     it may use the released cells above it; but not if it gives an answer itself or stands directly
     below the answer cell.
     """
-    cells = [_OwnCell(*each) for each in _with_copies_above(own_cells, answers, numbers)]
+    cells = [_OwnCell(*numbered) for numbered in _with_copies_above(own_cells, answers, numbers)]
     code = [cell for cell in cells if cell.cell["cell_type"] == "code"]
     stubs = [
         cell for cell in answers if cell["id"] in placed and is_untouched(placed[cell["id"]], cell)

@@ -91,9 +91,9 @@ def _rebuilt(base: type, value: Any, depth: int) -> Any:
     if length > MOST_ENTRIES or depth == 0:
         return Opaque(f"a {base.__name__} of length {length}", f"<a {base.__name__} of {length}>")
     if base is dict:
-        rebuilt = {_key(key): plain(own, depth - 1) for key, own in dict.items(value)}
+        rebuilt = {_key(key): plain(entry, depth - 1) for key, entry in dict.items(value)}
         return Seen(rebuilt) if type(value) is Seen else rebuilt
-    return base(plain(own, depth - 1) for own in base.__iter__(value))  # type: ignore[attr-defined]
+    return base(plain(entry, depth - 1) for entry in base.__iter__(value))  # type: ignore[attr-defined]
 
 
 def _key(key: Any) -> Any:

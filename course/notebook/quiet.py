@@ -56,7 +56,8 @@ def run_quietly(
     def work() -> None:
         run()
         observed.warned = [  # within the time limit: an answer's own class may make the text
-            f"{each.category.__name__}: {str_of(each.message)}" for each in caught[:MOST_WARNINGS]
+            f"{warning.category.__name__}: {str_of(warning.message)}"
+            for warning in caught[:MOST_WARNINGS]
         ]
 
     with restored(names) as observed.left_changed, warnings.catch_warnings(record=True) as caught:
@@ -100,7 +101,7 @@ def quiet(stream: Bounded) -> Iterator[None]:
         for kernel_stream in (sys.stdout, sys.stderr)
         if hasattr(kernel_stream, "pub_thread")
     ]
-    own = [vars(kernel_stream).get("write") for kernel_stream in kernel_streams]
+    writers = [vars(kernel_stream).get("write") for kernel_stream in kernel_streams]
     displayhook = sys.displayhook
     sys.displayhook = lambda value: None
     for kernel_stream in kernel_streams:
@@ -113,7 +114,7 @@ def quiet(stream: Bounded) -> Iterator[None]:
         ):
             yield
     finally:
-        for kernel_stream, write in zip(kernel_streams, own, strict=True):
+        for kernel_stream, write in zip(kernel_streams, writers, strict=True):
             if write is None:
                 del kernel_stream.write
             else:  # IPython's own, which copies what is printed

@@ -19,9 +19,9 @@ def causes(answer: AnswerTree) -> Iterator[Slip]:
     if answer.outcome.error is None:
         return
     for pattern, name, words in _RAISED:
-        found = answer.said(pattern)
-        if found:
-            sentence = words(answer, found) if callable(words) else words
+        match = answer.said(pattern)
+        if match:
+            sentence = words(answer, match) if callable(words) else words
             if sentence:
                 yield Slip(name, sentence)
 
@@ -30,7 +30,7 @@ def _name(answer: AnswerTree) -> str:
     return type(answer.outcome.error).__name__
 
 
-def _another_exception(answer: AnswerTree, found: re.Match[str]) -> str:
+def _another_exception(answer: AnswerTree, match: re.Match[str]) -> str:
     observed = answer.right.value
     asked = type(answer.right.error).__name__ if answer.right.ended == "raised" else ""
     if isinstance(observed, dict):
@@ -40,14 +40,14 @@ def _another_exception(answer: AnswerTree, found: re.Match[str]) -> str:
     return f"{asked} is expected in this case, and {_name(answer)} is raised."
 
 
-def _switched_off(answer: AnswerTree, found: re.Match[str]) -> str:
-    sentence = f"`{found[1]}` does what this exercise asks you to write, and is switched off here."
-    if answer.line and found[1].rpartition(".")[2] not in answer.line:
+def _switched_off(answer: AnswerTree, match: re.Match[str]) -> str:
+    sentence = f"`{match[1]}` does what this exercise asks you to write, and is switched off here."
+    if answer.line and match[1].rpartition(".")[2] not in answer.line:
         return f"{sentence} The library calls it for `{answer.line}`."
     return sentence
 
 
-def _raises_itself(answer: AnswerTree, found: re.Match[str]) -> str:
+def _raises_itself(answer: AnswerTree, match: re.Match[str]) -> str:
     if answer.right.ended == "raised" or not answer.in_the_line(ast.Raise):
         return ""
     return (
@@ -56,7 +56,7 @@ def _raises_itself(answer: AnswerTree, found: re.Match[str]) -> str:
     )
 
 
-def _takes_one_number(answer: AnswerTree, found: re.Match[str]) -> str:
+def _takes_one_number(answer: AnswerTree, match: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         name = ast.unparse(call.func)
         if name.endswith(".item") or name in ("float", "int") or name.startswith("math."):
@@ -66,7 +66,7 @@ def _takes_one_number(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _not_recorded(answer: AnswerTree, found: re.Match[str]) -> str:
+def _not_recorded(answer: AnswerTree, match: re.Match[str]) -> str:
     if answer.said("One of the differentiated Tensors does not require grad"):
         return "What you differentiate with respect to does not require grad."
     sentence = "Nothing on the way to this result was recorded."
@@ -88,7 +88,7 @@ def _not_recorded(answer: AnswerTree, found: re.Match[str]) -> str:
     return f"{sentence} Is there an input with `requires_grad=True`?"
 
 
-def _of_several(answer: AnswerTree, found: re.Match[str]) -> str:
+def _of_several(answer: AnswerTree, match: re.Match[str]) -> str:
     sentence = "Backward begins at one number, and this is a tensor of several."
     calls = [ast.unparse(call.func) for call in answer.in_the_line(ast.Call)]
     begun = [name.removesuffix(".backward") for name in calls if name.endswith(".backward")]
@@ -100,7 +100,7 @@ def _of_several(answer: AnswerTree, found: re.Match[str]) -> str:
     return f"{sentence} Add them up first, or take their mean."
 
 
-def _unpacked(answer: AnswerTree, found: re.Match[str]) -> str:
+def _unpacked(answer: AnswerTree, match: re.Match[str]) -> str:
     count = re.search(r"expected (\d+)(?:, got (\d+))?", answer.outcome.message[0])
     if count is None:
         return ""
@@ -117,7 +117,7 @@ def _unpacked(answer: AnswerTree, found: re.Match[str]) -> str:
     return sentence
 
 
-def _function_itself(answer: AnswerTree, found: re.Match[str]) -> str:
+def _function_itself(answer: AnswerTree, match: re.Match[str]) -> str:
     functions = {node.name for node in answer.nodes(ast.FunctionDef)}
     for call in answer.in_the_line(ast.Call):
         for given in call.args:
@@ -129,7 +129,7 @@ def _function_itself(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _one_for_all(answer: AnswerTree, found: re.Match[str]) -> str:
+def _one_for_all(answer: AnswerTree, match: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         method = getattr(call.func, "attr", "")
         takes_all = not (call.args or call.keywords)
@@ -143,11 +143,11 @@ def _one_for_all(answer: AnswerTree, found: re.Match[str]) -> str:
 
 def _subscripts(answer: AnswerTree) -> list[ast.Subscript]:
     """The subscripts in the line that raised, those that are inside of another left out."""
-    found = answer.in_the_line(ast.Subscript)
-    return [node for node in found if not isinstance(answer.parents[node], ast.Subscript)]
+    subscripts = answer.in_the_line(ast.Subscript)
+    return [node for node in subscripts if not isinstance(answer.parents[node], ast.Subscript)]
 
 
-def _missing_key(answer: AnswerTree, found: re.Match[str]) -> str:
+def _missing_key(answer: AnswerTree, match: re.Match[str]) -> str:
     asked = {ast.unparse(node) for node in _subscripts(answer)}
     key = answer.outcome.message[0]
     if "<function" in key:
@@ -159,7 +159,7 @@ def _missing_key(answer: AnswerTree, found: re.Match[str]) -> str:
     )
 
 
-def _outside(answer: AnswerTree, found: re.Match[str]) -> str:
+def _outside(answer: AnswerTree, match: re.Match[str]) -> str:
     nodes = _subscripts(answer)
     of_tensor = re.search(
         r"index (\d+) is out of bounds for dimension (\d+) with size (\d+)",
@@ -186,7 +186,7 @@ def _outside(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _dimension_gone(answer: AnswerTree, found: re.Match[str]) -> str:
+def _dimension_gone(answer: AnswerTree, match: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         options = {keyword.arg for keyword in call.keywords}
         if "dim" in options and "keepdim" not in options:
@@ -197,13 +197,13 @@ def _dimension_gone(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_dimensions(answer: AnswerTree, found: re.Match[str]) -> str:
+def _no_dimensions(answer: AnswerTree, match: re.Match[str]) -> str:
     if "[:]" not in answer.line:
         return ""
     return "An array without dimensions has no `[:]`. `[...]` writes into an array of any shape."
 
 
-def _float_size(answer: AnswerTree, found: re.Match[str]) -> str:
+def _float_size(answer: AnswerTree, match: re.Match[str]) -> str:
     for node in answer.in_the_line(ast.BinOp):
         if isinstance(node.op, ast.Div):
             text = ast.unparse(node)
@@ -214,7 +214,7 @@ def _float_size(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _zero(answer: AnswerTree, found: re.Match[str]) -> str:
+def _zero(answer: AnswerTree, match: re.Match[str]) -> str:
     divisions = (ast.Div, ast.FloorDiv, ast.Mod)
     nodes = [node for node in answer.in_the_line(ast.BinOp) if isinstance(node.op, divisions)]
     divisors = {ast.unparse(node.right) for node in nodes}
@@ -223,7 +223,7 @@ def _zero(answer: AnswerTree, found: re.Match[str]) -> str:
     return f"`{divisors.pop()}` is 0 in this case, and nothing can be divided by 0."
 
 
-def _no_order(answer: AnswerTree, found: re.Match[str]) -> str:
+def _no_order(answer: AnswerTree, match: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id in ("max", "min", "sorted"):
             return (
@@ -233,22 +233,22 @@ def _no_order(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_gradient_yet(answer: AnswerTree, found: re.Match[str]) -> str:
+def _no_gradient_yet(answer: AnswerTree, match: re.Match[str]) -> str:
     for node in answer.in_the_line(ast.Attribute):
         owner = node.value
-        if node.attr == found[1] and isinstance(owner, ast.Attribute) and owner.attr == "grad":
+        if node.attr == match[1] and isinstance(owner, ast.Attribute) and owner.attr == "grad":
             return f"`{ast.unparse(owner)}` is None here: no backward has reached it before."
     return ""
 
 
-def _asked_of_a_part(answer: AnswerTree, found: re.Match[str]) -> str:
+def _asked_of_a_part(answer: AnswerTree, match: re.Match[str]) -> str:
     for both in answer.in_the_line(ast.BinOp):
         method = getattr(both.right, "func", None)
-        if isinstance(method, ast.Attribute) and method.attr == found[1]:
+        if isinstance(method, ast.Attribute) and method.attr == match[1]:
             whole = ast.unparse(ast.BinOp(both.left, both.op, method.value))
             return (
                 f"`{ast.unparse(method)}` is asked of `{ast.unparse(method.value)}` alone. Are "
-                f"brackets missing, as in `({whole}).{found[1]}(...)`?"
+                f"brackets missing, as in `({whole}).{match[1]}(...)`?"
             )
     return ""
 
@@ -273,22 +273,22 @@ _NO_TENSORS = {
 }
 
 
-def _asked_of_another(answer: AnswerTree, found: re.Match[str]) -> str:
-    kind, name = found.groups()
+def _asked_of_another(answer: AnswerTree, match: re.Match[str]) -> str:
+    kind, name = match.groups()
     if not hasattr(tk.Tensor, name):
         return ""
     what, how = _NO_TENSORS["float" if kind == "int" else kind]
     return f"{what} has no `{name}`; a tensor has. {how}"
 
 
-def _list_for_a_tensor(answer: AnswerTree, found: re.Match[str]) -> str:
+def _list_for_a_tensor(answer: AnswerTree, match: re.Match[str]) -> str:
     return (
-        f"`{found[1]}` takes a tensor, and here it is given a list. `tk.stack(...)` makes a tensor "
+        f"`{match[1]}` takes a tensor, and here it is given a list. `tk.stack(...)` makes a tensor "
         "of a list of tensors, `tk.tensor(...)` one of a list of numbers."
     )
 
 
-def _tuple_for_a_number(answer: AnswerTree, found: re.Match[str]) -> str:
+def _tuple_for_a_number(answer: AnswerTree, match: re.Match[str]) -> str:
     for node in answer.nodes((ast.Call, ast.Attribute)):
         text = ast.unparse(node)
         if isinstance(answer.parents[node], ast.Assign) and text.endswith((".stride()", ".size()")):
@@ -304,7 +304,7 @@ def _tuple_for_a_number(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _dtype_in_quotes(answer: AnswerTree, found: re.Match[str]) -> str:
+def _dtype_in_quotes(answer: AnswerTree, match: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
         for option in call.keywords:
             if option.arg == "dtype" and isinstance(option.value, ast.Constant):
@@ -320,8 +320,8 @@ def _dtype_in_quotes(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
-    name = found[1]
+def _no_attribute(answer: AnswerTree, match: re.Match[str]) -> str:
+    name = match[1]
     for method in answer.nodes(ast.FunctionDef):
         local = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
         if not any(node.id == name and isinstance(node.ctx, ast.Store) for node in local):
@@ -347,8 +347,8 @@ def _no_attribute(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _local_elsewhere(answer: AnswerTree, found: re.Match[str]) -> str:
-    name = found[1]
+def _local_elsewhere(answer: AnswerTree, match: re.Match[str]) -> str:
+    name = match[1]
     for function in answer.nodes(ast.FunctionDef):
         stored = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
         is_made = any(node.id == name and isinstance(node.ctx, ast.Store) for node in stored)
@@ -361,9 +361,9 @@ def _local_elsewhere(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _of_the_outer_function(answer: AnswerTree, found: re.Match[str]) -> str:
+def _of_the_outer_function(answer: AnswerTree, match: re.Match[str]) -> str:
     """The sentence about a variable of the outer function that an inner function assigns; or ""."""
-    name = found[1]
+    name = match[1]
     functions = [f for f in answer.nodes(ast.FunctionDef) if name in _local_names(f)]
     for inner in functions:
         if any(inner in ast.walk(outer) for outer in functions if outer is not inner):
@@ -377,15 +377,15 @@ def _of_the_outer_function(answer: AnswerTree, found: re.Match[str]) -> str:
 
 def _local_names(function: ast.FunctionDef) -> set[str]:
     """The names to which a function gives a value, without those of functions inside of it."""
-    inside = [each for each in ast.walk(function) if isinstance(each, ast.FunctionDef)]
-    nested = {node for each in inside[1:] for node in ast.walk(each)}
+    inside = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)]
+    nested = {node for inner in inside[1:] for node in ast.walk(inner)}
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n not in nested]
     return {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
-def _without_a_star(answer: AnswerTree, found: re.Match[str]) -> str:
+def _without_a_star(answer: AnswerTree, match: re.Match[str]) -> str:
     for call in answer.in_the_line(ast.Call):
-        names = [each.id for each in call.args if isinstance(each, ast.Name)]
+        names = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
         if "kwargs" in names or (names and "save_for_backward" in ast.unparse(call.func)):
             stars = ", ".join("**" * (n == "kwargs") or "*" for n in names)
             with_stars = ", ".join(("**" if n == "kwargs" else "*") + n for n in names)
@@ -397,7 +397,7 @@ def _without_a_star(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _no_blocks(answer: AnswerTree, found: re.Match[str]) -> str:
+def _no_blocks(answer: AnswerTree, match: re.Match[str]) -> str:
     if "-(-" in answer.line and answer.said(r"not \(0, "):
         return (
             "Without elements there are 0 blocks, and a launch has at least one. Launch only if "
@@ -408,15 +408,15 @@ def _no_blocks(answer: AnswerTree, found: re.Match[str]) -> str:
     return "`//` rounds down, here to 0 blocks. `-(-n // 32)` rounds up."
 
 
-def _gap(answer: AnswerTree, found: re.Match[str]) -> str:
+def _gap(answer: AnswerTree, match: re.Match[str]) -> str:
     line = re.search(r"line (\d+): (.*)", answer.outcome.message[1])
     if line is None:
         return ""
     return f"The first open gap is in line {line[1]}, `{line[2]}`: write something in its place."
 
 
-def _race(answer: AnswerTree, found: re.Match[str]) -> str:
-    who, place = found[1], found[2]
+def _race(answer: AnswerTree, match: re.Match[str]) -> str:
+    who, place = match[1], match[2]
     why = "no barrier holds between blocks" if who == "blocks" else "no barrier is in between"
     return (
         f"Two {who} touch `{place}`, one of them writes, and {why}: the result depends on who is "
@@ -424,7 +424,7 @@ def _race(answer: AnswerTree, found: re.Match[str]) -> str:
     )
 
 
-def _computed_with_none(answer: AnswerTree, found: re.Match[str]) -> str:
+def _computed_with_none(answer: AnswerTree, match: re.Match[str]) -> str:
     for node in answer.in_the_line(ast.BinOp):
         call = node.left
         method = call.func if isinstance(call, ast.Call) else None
@@ -437,9 +437,11 @@ def _computed_with_none(answer: AnswerTree, found: re.Match[str]) -> str:
     return ""
 
 
-def _too_many_arguments(answer: AnswerTree, found: re.Match[str]) -> str:
-    name, takes, given = found.groups()
-    method = next((each for each in answer.nodes(ast.FunctionDef) if each.name == name), None)
+def _too_many_arguments(answer: AnswerTree, match: re.Match[str]) -> str:
+    name, takes, given = match.groups()
+    method = next(
+        (function for function in answer.nodes(ast.FunctionDef) if function.name == name), None
+    )
     if method is None or not isinstance(answer.parents[method], ast.ClassDef):
         return ""
     if not method.args.args:
@@ -448,7 +450,7 @@ def _too_many_arguments(answer: AnswerTree, found: re.Match[str]) -> str:
     return f"`{name}` takes {takes}, and Python calls it with {given}; `self` counts as one."
 
 
-def _not_entered(answer: AnswerTree, found: re.Match[str]) -> str:
+def _not_entered(answer: AnswerTree, match: re.Match[str]) -> str:
     for node in answer.nodes(ast.With):
         for item in node.items:
             text = ast.unparse(item.context_expr)
@@ -474,7 +476,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         r"([\w.]+) is not part of",
         "a name that is not there",
-        lambda answer, found: f"`{found[1]}` is not part of tensorkit: this needs another way.",
+        lambda answer, match: f"`{match[1]}` is not part of tensorkit: this needs another way.",
     ),
     (
         "can be implicitly created only for scalar",
@@ -522,9 +524,9 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         r"shape '(.*)' is invalid for input of size (\d+)",
         "a shape for other elements",
-        lambda answer, found: (
-            f"A new shape keeps every element, and in this case {found[2]} of them cannot have the "
-            f"shape {found[1]}."
+        lambda answer, match: (
+            f"A new shape keeps every element, and in this case {match[2]} of them cannot have the "
+            f"shape {match[1]}."
         ),
     ),
     (
@@ -558,10 +560,10 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         r"'Tensor' object has no attribute '(\w+)'",
         "an underscore is missing",
-        lambda answer, found: (
-            f"A tensor has no `{found[1]}`. What changes a tensor ends with an underscore: "
-            f"`{found[1]}_`."
-            if hasattr(tk.Tensor, f"{found[1]}_")
+        lambda answer, match: (
+            f"A tensor has no `{match[1]}`. What changes a tensor ends with an underscore: "
+            f"`{match[1]}_`."
+            if hasattr(tk.Tensor, f"{match[1]}_")
             else ""
         ),
     ),
@@ -656,7 +658,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         r"writes into (\w+), which should stay as it is",
         "an argument is changed",
-        lambda answer, found: f"Your kernel writes into `{found[1]}`, which it should only read.",
+        lambda answer, match: f"Your kernel writes into `{match[1]}`, which it should only read.",
     ),
     (
         "returns the launch",
@@ -684,16 +686,16 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     (
         r"reaches (.+), which is outside of (\w+)",
         "a thread outside",
-        lambda answer, found: (
-            f"A thread reaches `{found[1]}`, and `{found[2]}` has no such element. Which threads "
+        lambda answer, match: (
+            f"A thread reaches `{match[1]}`, and `{match[2]}` has no such element. Which threads "
             "should do this line?"
         ),
     ),
     (
         r"(\w+)\.ndim is (\d), and its index in the kernel is for \d",
         "too few indices",
-        lambda answer, found: (
-            f"`{found[1]}` has {found[2]} dimension{'s' * (found[2] != '1')}, and a kernel reads "
+        lambda answer, match: (
+            f"`{match[1]}` has {match[2]} dimension{'s' * (match[2] != '1')}, and a kernel reads "
             "one number at a time: write one index for each dimension."
         ),
     ),

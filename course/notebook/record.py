@@ -148,15 +148,15 @@ def progress(chapter: str | None = None) -> Progress:
     """
     if chapter is None:
         every = [(name, list(load(name).values())) for name in chapters()]
-        return Progress("Chapter", [_chapter_row(name, own) for name, own in every])
+        return Progress("Chapter", [_chapter_row(name, exercises) for name, exercises in every])
     name = chapter_named(str(chapter), list(chapters()))
     return Progress("Exercise", [_exercise_row(exercise) for exercise in load(name).values()])
 
 
-def _chapter_row(name: str, own: list[Exercise]) -> tuple[str, float, float, str]:
-    done = sum(state(exercise) == "done" for exercise in own)
-    words = f"{done} of {len(own)} exercises done"
-    return name, sum(map(points, own)), sum(exercise.points for exercise in own), words
+def _chapter_row(name: str, exercises: list[Exercise]) -> tuple[str, float, float, str]:
+    done = sum(state(exercise) == "done" for exercise in exercises)
+    words = f"{done} of {len(exercises)} exercises done"
+    return name, sum(map(points, exercises)), sum(exercise.points for exercise in exercises), words
 
 
 def _exercise_row(exercise: Exercise) -> tuple[str, float, float, str]:

@@ -42,14 +42,14 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
         parts.append(part)
     if any(given is ... for given, _ in parts):
         return None
-    found = _of_other_kinds(parts, places) or _of_numbers(parts, source)
-    if found is None:
+    slip = _of_other_kinds(parts, places) or _of_numbers(parts, source)
+    if slip is None:
         return None
     place = places[0] if len(set(places)) == 1 else ""
-    where = f"In “{place}”: " if place and place not in found.sentence else ""
+    where = f"In “{place}”: " if place and place not in slip.sentence else ""
     if len(returned) < len(failed):
         where = f"Some of the failed cases raise an error. About the others: {where}"
-    return Slip(found.name, f"{where}{found.sentence}")
+    return Slip(slip.name, f"{where}{slip.sentence}")
 
 
 def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
@@ -68,8 +68,8 @@ def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Sl
     """A slip that shows without numbers: another kind of value, a part, a demand not met."""
     given, right = parts[0]
     if places[0] and len(set(places)) == 1 and {type(given), type(right)} == {bool}:
-        found, asked = bool(given), bool(right)
-        return Slip("a demand not met", f"“{places[0]}” is {found}, and should be {asked}.")
+        is_met, asked = bool(given), bool(right)
+        return Slip("a demand not met", f"“{places[0]}” is {is_met}, and should be {asked}.")
     if isinstance(right, Seen) and not isinstance(given, Seen):
         return _not_seen(given, right)
     if all(type(one) is dict and type(other) is dict for one, other in parts):
@@ -176,7 +176,7 @@ def _is_array(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.size <= MOST and value.dtype.kind in "biuf"
     entries = value if isinstance(value, list | tuple) else [value]
-    return all(type(each) in (int, float) and abs(each) < 2**62 for each in entries)
+    return all(type(entry) in (int, float) and abs(entry) < 2**62 for entry in entries)
 
 
 def _array(value: Any) -> np.ndarray:
@@ -434,5 +434,5 @@ def _cause(name: str, given: np.ndarray, right: np.ndarray, source: str) -> str:
     removed = (1 in right.shape and given.ndim < right.ndim) * "removed"
     text = f"{given.dtype} {added}{removed}\n{source}"
     causes = _CAUSES.get(name, {})
-    found = [words for code, words in causes.items() if re.search(code, text)]
-    return f" {found[0]}" if len(found) == 1 else ""
+    applicable = [words for code, words in causes.items() if re.search(code, text)]
+    return f" {applicable[0]}" if len(applicable) == 1 else ""

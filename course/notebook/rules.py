@@ -89,10 +89,10 @@ def parsed(source: str | None) -> ast.Module | None:
 
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
-    called, own = _calls_in(tree), _own_operations(tree)
-    if "register_autograd" in called and own & called:
+    called, operations = _calls_in(tree), _own_operations(tree)
+    if "register_autograd" in called and operations & called:
         yield OWN_OPERATION
-    if any(_called(call) == "gradcheck" and own & _names_in(call) for call in _calls(tree)):
+    if any(_called(call) == "gradcheck" and operations & _names_in(call) for call in _calls(tree)):
         yield OPERATION_CHECKED
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.While):
@@ -149,7 +149,7 @@ def _adds_elements(loop: ast.AST) -> bool:
                 added.append(value)
             case ast.BinOp(op=ast.Add(), left=left, right=right):
                 added += [left, right]
-    return any(isinstance(node, ast.Subscript) for each in added for node in ast.walk(each))
+    return any(isinstance(node, ast.Subscript) for value in added for node in ast.walk(value))
 
 
 def _calls_in(tree: ast.AST) -> set[str]:
@@ -171,12 +171,15 @@ def _called(node: ast.Call) -> str:
 def _calls_others(tree: ast.AST) -> bool:
     """Whether a function or a kernel is called that the answer does not define itself."""
     nodes = list(ast.walk(tree))
-    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     names = [node for node in nodes if isinstance(node, ast.Name)]
-    own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
-    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    own |= {(node.asname or node.name) for node in nodes if isinstance(node, ast.alias)}
+    defined |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    defined |= {(node.asname or node.name) for node in nodes if isinstance(node, ast.alias)}
     functions = [call.func for call in _calls(tree)]
-    functions = [each.value if isinstance(each, ast.Subscript) else each for each in functions]
-    called = {each.id for each in functions if isinstance(each, ast.Name)}
-    return not called <= own | set(dir(builtins))
+    functions = [
+        function.value if isinstance(function, ast.Subscript) else function
+        for function in functions
+    ]
+    called = {function.id for function in functions if isinstance(function, ast.Name)}
+    return not called <= defined | set(dir(builtins))

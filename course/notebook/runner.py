@@ -100,8 +100,8 @@ def run_case(
 def changed(arguments: list[Any], untouched: Case) -> dict[int, str]:
     """The positions of the arguments that are no longer as they were drawn, with what changed."""
     pairs = enumerate(zip(arguments, untouched.args, strict=True))
-    found = {position: _changed_in(now, before) for position, (now, before) in pairs}
-    return {position: what for position, what in found.items() if what}
+    changes = {position: _changed_in(now, before) for position, (now, before) in pairs}
+    return {position: what for position, what in changes.items() if what}
 
 
 def _changed_in(now: Any, before: Any) -> str:
@@ -116,7 +116,7 @@ def _changed_in(now: Any, before: Any) -> str:
         return ""
     if now.requires_grad != before.requires_grad:
         return "requires_grad"
-    grads = [each.grad if each.is_leaf else None for each in (now, before)]
+    grads = [tensor.grad if tensor.is_leaf else None for tensor in (now, before)]
     return "grad" if compare.difference(*grads) is not None else ""
 
 

@@ -54,7 +54,8 @@ def _as_call(node: ast.Attribute) -> str:
     """A method as it is called: `x.item()`, and `x.reshape(...)` where it takes arguments."""
     _, *parameters = inspect.signature(getattr(tk.Tensor, node.attr)).parameters.values()
     takes = any(
-        each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters
+        parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        for parameter in parameters
     )
     takes = takes or node.attr in ("clamp", "clamp_")  # which needs one of its two limits
     return f"{ast.unparse(node)}({'...' if takes else ''})"
@@ -155,7 +156,7 @@ def _decimal_comma(answer: AnswerTree) -> Iterator[Slip]:
         while isinstance(first, ast.BinOp):
             first = first.right
         are_numbers = all(
-            isinstance(each, ast.Constant) and type(each.value) is int for each in (first, last)
+            isinstance(end, ast.Constant) and type(end.value) is int for end in (first, last)
         )
         if are_numbers and isinstance(node.elts[0], ast.BinOp):
             number = f"{ast.unparse(first)}.{ast.unparse(last)}"
@@ -458,13 +459,17 @@ def _ends_without_return(answer: AnswerTree) -> Iterator[Slip]:
 
 def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
     """A local name that nobody reads, where `self` has the same name."""
-    own = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
-    methods = [each for each in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(each.args)]
+    attributes = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
+    methods = [
+        method for method in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(method.args)
+    ]
     for method in methods:
         read = names_read(method)
-        for node in (each for each in ast.walk(method) if isinstance(each, ast.Assign)):
+        for node in (
+            statement for statement in ast.walk(method) if isinstance(statement, ast.Assign)
+        ):
             name = ast.unparse(node.targets[0])
-            if name not in read and f"self.{name}" in own:
+            if name not in read and f"self.{name}" in attributes:
                 yield Slip(
                     "self is missing",
                     f"`{ast.unparse(node)}` in `{method.name}` makes a local name, which nobody "
@@ -474,14 +479,14 @@ def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
 
 def _another_value(answer: AnswerTree) -> Iterator[Slip]:
     """The name of a loop that is given another value, which nobody reads."""
-    names = [each for each in answer.nodes(ast.Name) if isinstance(each.ctx, ast.Load)]
+    names = [read for read in answer.nodes(ast.Name) if isinstance(read.ctx, ast.Load)]
     for loop in answer.nodes(ast.For):
         name = ast.unparse(loop.target)
         given = [node for node in ast.walk(loop) if isinstance(node, ast.Assign)]
         for node in given if name.isidentifier() else ():
             if ast.unparse(node.targets[0]) != name:
                 continue
-            if any(each.id == name and each.lineno > node.lineno for each in names):
+            if any(read.id == name and read.lineno > node.lineno for read in names):
                 continue
             of = ast.unparse(loop.iter)
             yield Slip(
@@ -510,7 +515,7 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
 def _unused_value(answer: AnswerTree) -> Iterator[Slip]:
     """A name that a line gives a value, and that nobody reads."""
     read = names_read(answer.tree)
-    attributes = [node for each in answer.nodes(ast.ClassDef) for node in each.body]
+    attributes = [node for definition in answer.nodes(ast.ClassDef) for node in definition.body]
     for node in answer.nodes(ast.Assign) if answer.outcome.ended == "returned" else ():
         name = ast.unparse(node.targets[0])
         is_local = name.isidentifier() and node not in attributes
@@ -620,7 +625,9 @@ def _truth_of_a_tensor(answer: AnswerTree) -> Iterator[Slip]:
 def _is_kernel(answer: AnswerTree) -> bool:
     """Whether there is a function under `@cuda.kernel` in the answer."""
     functions = answer.nodes(ast.FunctionDef)
-    return any("kernel" in ast.unparse(each) for one in functions for each in one.decorator_list)
+    return any(
+        "kernel" in ast.unparse(decorator) for one in functions for decorator in one.decorator_list
+    )
 
 
 def _is_off_by_a_constant(answer: AnswerTree) -> bool:
@@ -661,7 +668,7 @@ def _not_always_written(answer: AnswerTree) -> Iterator[Slip]:
     made = next((call for call in calls if call.startswith(("tk.empty(", "tk.empty_like("))), None)
     for node in answer.nodes(ast.If) if made and _is_kernel(answer) else ():
         above = answer.parents[node]
-        writes = any(isinstance(each, ast.Assign) for each in node.body)
+        writes = any(isinstance(statement, ast.Assign) for statement in node.body)
         if isinstance(above, ast.If) and len(above.body) == 1 and writes and not node.orelse:
             yield Slip(
                 "not always written",

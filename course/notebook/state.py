@@ -70,10 +70,10 @@ def _environment() -> tuple[Any, Any]:
 
 def _set_environment(saved: tuple[Any, Any]) -> None:
     os.environ, encoded = saved
-    found = {os.environ.decodekey(k): os.environ.decodevalue(v) for k, v in encoded.items()}
-    for name in os.environ.keys() - found.keys():
+    variables = {os.environ.decodekey(k): os.environ.decodevalue(v) for k, v in encoded.items()}
+    for name in os.environ.keys() - variables.keys():
         del os.environ[name]
-    os.environ.update(found)
+    os.environ.update(variables)
 
 
 def _collecting() -> tuple[bool, tuple[int, int, int]]:
@@ -246,7 +246,7 @@ def _put_names_back(names: Names) -> list[str]:
 
     A new name in a module disturbs nobody and stays; in a class it hides what the class inherits.
     """
-    found = []
+    replaced = []
     for path, known in names.items():
         owner = OWNERS[path]
         if _is_same(vars(owner), known):
@@ -255,11 +255,11 @@ def _put_names_back(names: Names) -> list[str]:
         for name, value in known.items():
             if name not in now or now[name] is not value:
                 setattr(owner, name, value)
-                found.append(f"`{name}`" if path == "builtins" else f"`{path}.{name}`")
+                replaced.append(f"`{name}`" if path == "builtins" else f"`{path}.{name}`")
         for name in now.keys() - known.keys() if isinstance(owner, type) else ():
             delattr(owner, name)
-            found.append(f"`{path}.{name}`")
-    return found
+            replaced.append(f"`{path}.{name}`")
+    return replaced
 
 
 def _is_same(now: Mapping[str, Any], known: dict[str, Any]) -> bool:

@@ -51,8 +51,8 @@ def _show(
         with contextlib.suppress(Exception):  # a learner's own `__dir__` may raise
             for name in difflib.get_close_matches(str(error.name), dir(error.obj), n=1):
                 error.add_note(f"Did you mean: '{name}'?")
-    head, own = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
-    short = TracebackType(own, head.tb_frame, head.tb_lasti, head.tb_lineno) if own else trace
+    head, inner = trace, _without_library(trace.tb_next)  # the head is IPython's call of the cell
+    short = TracebackType(inner, head.tb_frame, head.tb_lasti, head.tb_lineno) if inner else trace
     shell.showtraceback((kind, error, short), tb_offset, running_compiled_code=True)
     sys.last_traceback = trace  # what `%tb` and `%debug` look at
 

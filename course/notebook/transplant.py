@@ -89,10 +89,10 @@ def _exercise_of(name: str) -> Exercise | None:
 
 def _strides_of(function: Any) -> AbstractContextManager[None]:
     """Of an array in the standard order the strides are what the learner's function says."""
-    own = original("strides_of")
+    of_the_library = original("strides_of")
 
     def strides_of(array: Any) -> Any:
-        return function(tuple(array.shape)) if array.flags.c_contiguous else own(array)
+        return function(tuple(array.shape)) if array.flags.c_contiguous else of_the_library(array)
 
     return override("strides_of", strides_of)
 
@@ -103,13 +103,13 @@ def _is_contiguous(function: Any) -> AbstractContextManager[None]:
 
 def _broadcast_shapes(function: Any) -> AbstractContextManager[None]:
     """Where the learner's function finds shapes that do not fit, the library words the error."""
-    own = original("broadcast_shapes")
+    of_the_library = original("broadcast_shapes")
 
     def broadcast_shapes(a: Any, b: Any) -> Any:
         try:
             return function(tuple(a), tuple(b))
         except ValueError:
-            return own(a, b)
+            return of_the_library(a, b)
 
     return override("broadcast_shapes", broadcast_shapes)
 
@@ -122,8 +122,8 @@ def _on_tensors(function: Any, *args: Any) -> Any:
         tk.from_numpy(argument) if hasattr(argument, "ndim") else argument for argument in args
     ]
     with tk.no_grad():
-        found = function(*tensors)
-    return found.numpy() if isinstance(found, tk.Tensor) else found
+        result = function(*tensors)
+    return result.numpy() if isinstance(result, tk.Tensor) else result
 
 
 def _gradient_of_tanh(function: Any) -> AbstractContextManager[None]:
@@ -161,22 +161,22 @@ def _nodes(edges: Iterable[Any]) -> list[Any]:
 
 def _names(roots: list[Any]) -> dict[Any, str]:
     """A name for every node that can be reached."""
-    found = dict.fromkeys(_nodes(roots))
-    waiting = list(found)
+    reached = dict.fromkeys(_nodes(roots))
+    waiting = list(reached)
     for node in waiting:  # grows while it is read
-        new = [source for source in dict.fromkeys(_nodes(node.edges)) if source not in found]
-        found.update(dict.fromkeys(new))
+        new = [source for source in dict.fromkeys(_nodes(node.edges)) if source not in reached]
+        reached.update(dict.fromkeys(new))
         waiting += new
-    return {node: f"{node.name()} {number}" for number, node in enumerate(found)}
+    return {node: f"{node.name()} {number}" for number, node in enumerate(reached)}
 
 
 def _step_of_sgd(change: Callable[[dict[str, Any], Any], None]) -> AbstractContextManager[None]:
     """A step of SGD in which `change` is called with each group and the optimizer."""
-    own = original("step")
+    of_the_library = original("step")
 
     def step(optimizer: Any, *args: Any) -> Any:
         if not isinstance(optimizer, tk.optim.SGD):
-            return own(optimizer, *args)
+            return of_the_library(optimizer, *args)
         for group in optimizer.param_groups:
             change(group, optimizer)
         return None

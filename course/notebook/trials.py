@@ -81,10 +81,10 @@ def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
     counting = [case for case in _cases(exercise, seed) if case.weight]
     shown = _in_the_notebook(exercise)
     return any(
-        compare.difference(case.args, own) is None
+        compare.difference(case.args, args) is None
         for case in counting
         if case.label not in fixed
-        for own in shown.get(_key(case.args), ())
+        for args in shown.get(_key(case.args), ())
     )
 
 
@@ -116,10 +116,10 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
 @lru_cache(maxsize=256)  # in a class each learner may have other numbers
 def _in_the_notebook(exercise: Exercise) -> dict[tuple[object, ...], list[tuple[Any, ...]]]:
     """The arguments that the notebook shows, by their keys."""
-    found: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
+    shown: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
     for case in _cases(exercise, SEED):
-        found.setdefault(_key(case.args), []).append(case.args)
-    return found
+        shown.setdefault(_key(case.args), []).append(case.args)
+    return shown
 
 
 def _key(args: tuple[Any, ...]) -> tuple[object, ...]:
@@ -153,7 +153,7 @@ def recognised(
     tree = parsed(source)
     code = "" if tree is None else ast.unparse(tree)  # without comments
     first = next(n for n, trial in enumerate(tried) if trial.case.weight and not trial.is_passed)
-    found: list[tuple[int, Mistake]] = []
+    candidates: list[tuple[int, Mistake]] = []
     untried: list[Case] = []
     for mistake in exercise.mistakes():
         if code and not re.search(mistake.code, code):
@@ -169,23 +169,23 @@ def recognised(
         others = [wrong if n == first else run(tried[n], given[n]) for n in range(len(tried))]
         pairs = list(zip(tried, others, strict=True))
         telling = [
-            (own.outcome, wrong.outcome)
-            for own, wrong in pairs
-            if not (wrong.is_passed or _is_rounded_otherwise(own, wrong))
+            (trial.outcome, wrong.outcome)
+            for trial, wrong in pairs
+            if not (wrong.is_passed or _is_rounded_otherwise(trial, wrong))
         ]
         if len(telling) >= 2 and _err_alike(telling):
             # an exception tells little: then they agree in all cases
             if all(wrong.ended == "raised" for _, wrong in telling) and not all(
-                own.outcome.agrees_with(wrong.outcome) for own, wrong in pairs
+                trial.outcome.agrees_with(wrong.outcome) for trial, wrong in pairs
             ):
                 continue
-            found.append((len(telling), mistake))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+            candidates.append((len(telling), mistake))
+    return max(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
 
-def _beside(exercise: Exercise, answer: Any, budget: Budget, own: Trial, given: Case) -> Trial:
-    """The trial of another answer in the case of this one. given: that case, drawn again."""
-    return replace(own, outcome=run_case(exercise, answer, given, own.case, budget))
+def _beside(exercise: Exercise, answer: Any, budget: Budget, trial: Trial, given: Case) -> Trial:
+    """The trial of another answer in the case of a trial. given: that case, drawn again."""
+    return replace(trial, outcome=run_case(exercise, answer, given, trial.case, budget))
 
 
 def _may_have_changed(exercise: Exercise, outcome: Outcome) -> bool:
@@ -193,11 +193,11 @@ def _may_have_changed(exercise: Exercise, outcome: Outcome) -> bool:
     return exercise.changes_arguments or outcome.ended != "returned" or bool(outcome.changed)
 
 
-def _is_rounded_otherwise(own: Trial, wrong: Trial) -> bool:
+def _is_rounded_otherwise(trial: Trial, wrong: Trial) -> bool:
     """Whether two ways to the same number may differ here: float16 rounds after every step."""
-    if "(float16)" not in own.case.label or own.is_passed:
+    if "(float16)" not in trial.case.label or trial.is_passed:
         return False
-    one, other = own.outcome, wrong.outcome
+    one, other = trial.outcome, wrong.outcome
     return one.changed == other.changed and not one.agrees_with(other)
 
 

@@ -36,8 +36,8 @@ class Varied:
     def written(self, drawn: list[int]) -> Mapping[str, str]:
         """What stands in place of each number, with a point where that has one."""
         points = [".0" if "." in number else "" for number in self.numbers]
-        own = [f"{number}{point}" for number, point in zip(sorted(drawn), points, strict=True)]
-        return dict(zip(self.numbers, own, strict=True))
+        texts = [f"{number}{point}" for number, point in zip(sorted(drawn), points, strict=True)]
+        return dict(zip(self.numbers, texts, strict=True))
 
 
 PUT_THESE = "Put the lines below into the answer cell, and a prediction in place of each `...`"
@@ -66,4 +66,4 @@ def replaced(text: str, numbers: Mapping[str, str]) -> str:
     'tk.zeros(7, 5)[:5] has 3.5 or 7.'
     """
     pattern = rf"(?<![\w.])(?:{'|'.join(map(re.escape, numbers))})(?!\w|\.\d)"
-    return re.sub(pattern, lambda found: numbers[found[0]], text)
+    return re.sub(pattern, lambda match: numbers[match[0]], text)
