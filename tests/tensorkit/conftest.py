@@ -43,6 +43,16 @@ def _defaults():
     tk.set_printoptions(profile="default")
 
 
+@pytest.fixture
+def device():
+    """A simulated device of the test's own, the seed of the threads' order included."""
+    import tensorkit as tk
+
+    tk.manual_seed(0)
+    with tk.cuda.simulate():
+        yield "cuda"
+
+
 def _devices():
     from tensorkit.cuda.cupy_backend import missing
 

@@ -5,7 +5,8 @@ import random
 
 import numpy as np
 import pytest
-from test_kernels import AS_COMPILED, body
+from kernel_texts import body
+from test_kernels import AS_COMPILED
 
 import tensorkit as tk
 from tensorkit import cuda
