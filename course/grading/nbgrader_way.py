@@ -58,8 +58,8 @@ class GradedNotebook(NotebookExporter):
                     with contextlib.suppress(CourseError):  # of a chapter that is not built
                         write_page(root, matching.source_of(root, chapter), earlier)
                 raise SystemExit(
-                    f"course: {learner} has the grade of before; others may be left: course grade "
-                    f"{chapter}. {problem}"
+                    f"course: {str(problem) or 'Stopped.'}\n{learner} has the grade of before, and "
+                    f"others may be left. Then run: course grade {chapter}"
                 ) from None
             for sentence in filter(None, (result.sentence, *result.troubles, *result.repaired)):
                 _log.warning("%s: %s", learner, sentence)

@@ -63,7 +63,7 @@ def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
 
     with monkeypatch.context() as patch:
         patch.setattr(batch, "results", fail)
-        with pytest.raises(SystemExit, match=r"ada has the grade of before; .*course grade 01"):
+        with pytest.raises(SystemExit, match=r"\nada has the grade of before, .*course grade 01"):
             _autograde(school, force=True)
     assert page.read_bytes() == before
 
@@ -72,7 +72,7 @@ def test_nbgraders_own_way_keeps_the_earlier_page_where_nothing_is_graded(
 
     with monkeypatch.context() as patch:
         patch.setattr(matching, "source_of", not_built)
-        with pytest.raises(SystemExit, match=r"others may be left: .*not built"):
+        with pytest.raises(SystemExit, match=r"not built\n.*others may be left"):
             _autograde(school, force=True)
     _autograde(school, force=True)
     assert school.scores() == {"ada": 20}
@@ -143,4 +143,4 @@ def test_formgrader_shows_a_refusal_as_one_sentence(
     assert not answer["success"]
     assert not answer.get("error")
     assert answer["log"].startswith("course: ")
-    assert answer["log"].endswith(f"Run: nbgrader generate_assignment {CHAPTER} --force\n")
+    assert f"Run: nbgrader generate_assignment {CHAPTER} --force\n" in answer["log"]
