@@ -15,10 +15,9 @@ ops.arithmetic, ``op`` and ``_of_two`` in dispatch (``x + y`` on the CPU goes no
 ``bump_version`` in autograd.versions, ``_Run._walk`` in autograd.engine, and ``sum_to_shape`` in
 ops.reductions.
 
-    errors, errstate                     the words of errors; NumPy without its warnings      (3)
-    thread_state                         what a thread has switched on                        (1)
-    direct_path, overrides               the switch of the direct path; own functions in it   (3)
-    call_stack                           which code is the user's: who wrote, where from      (1)
+    errors                               the words of errors                                  (2)
+    thread_state                         what a thread has switched on; which code is whose   (1)
+    direct_path, overrides               NumPy without warnings; own functions in the library (4)
     dtypes, layout                       types of elements; shapes and strides as numbers    (11)
     devices, cuda.backend                where memory is, and what computes there            (11)
     cuda.simulated *                     ``Array`` and ``Library``: the simulated GPU         (5)

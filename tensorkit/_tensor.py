@@ -18,9 +18,9 @@ from tensorkit.autograd.recording import origin_of
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, as_device, cuda_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.dtypes import DType
-from tensorkit.errstate import without_warnings
 from tensorkit.ops import arguments, copying, joining, reductions, views
 from tensorkit.ops.methods import Methods
 from tensorkit.storage import Storage

@@ -23,9 +23,9 @@ from tensorkit.autograd.hooks import make_leaf
 from tensorkit.autograd.node import mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Device, as_device, device_of_array, is_array
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType, as_dtype
-from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints, Layout
 from tensorkit.ops import copying
 from tensorkit.ops.arguments import as_scalar, check_value, need_tensor, no_kernel, stored

@@ -1,4 +1,4 @@
-"""The direct path of a call: whether it is open, and how it runs a function.
+"""The direct path of a call: whether it is open, and how it runs NumPy without its warnings.
 
 ``tensorkit.dispatch`` has the code of the path itself. A call takes the arrays of its arguments,
 computes by ``run``, and wraps the result. While every operation must be seen (inference mode, a
@@ -7,11 +7,28 @@ in all threads: ``run`` raises ``NotDirect``, and calls go through the layers of
 ``tensorkit.dispatch_layers``.
 """
 
+import contextvars
 import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tensorkit.errstate import quiet_context
+import numpy as np
+
+# PyTorch never warns of division by zero, overflow or nan, so NumPy does not either: what runs in
+# this context gets no warnings. The user's NumPy settings and the warning filters stay as they are.
+quiet_context = contextvars.Context()
+quiet_context.run(np.seterr, all="ignore")
+# NumPy's context variable for what it warns of, and its value when everything is ignored
+((warning_state, NO_WARNINGS),) = quiet_context.items()
+
+
+def without_warnings(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call ``function`` with NumPy's warnings off, in the context that is current."""
+    before = warning_state.set(NO_WARNINGS)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        warning_state.reset(before)
 
 
 class NotDirect(Exception):

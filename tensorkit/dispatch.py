@@ -37,9 +37,8 @@ from tensorkit.autograd.versions import bump_version, make_view
 from tensorkit.base import TensorBase
 from tensorkit.definition import TYPECODES, Definition
 from tensorkit.devices import backend_of
-from tensorkit.direct_path import NotDirect
+from tensorkit.direct_path import NotDirect, without_warnings
 from tensorkit.dispatch_layers import call_layers, call_on_arrays, finish, owned
-from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import as_number, promoted_dtype
 from tensorkit.ops.inplace import check_output_dtype, check_output_shape, check_overlap, in_place
 from tensorkit.thread_state import state

@@ -17,9 +17,9 @@ from tensorkit.autograd.versions import make_view
 from tensorkit.base import TensorBase
 from tensorkit.definition import Definition
 from tensorkit.devices import backend_of, is_array
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import NotSupportedError, TensorkitError
-from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import as_array, promoted_dtype
 from tensorkit.ops.copying import on_one_device
 from tensorkit.overrides import overridable

@@ -23,10 +23,10 @@ from tensorkit import base, devices, direct_path, dtypes, refusals
 from tensorkit.autograd.function import Function
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, Device, check_same_device, get_default_device, is_array
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_layers import Trace, find_kernel
 from tensorkit.dispatch_mode import through_modes
 from tensorkit.errors import AutogradError, NotSupportedError, message, type_name
-from tensorkit.errstate import without_warnings
 from tensorkit.overrides import replaced
 from tensorkit.thread_state import state
 

@@ -12,7 +12,7 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.autograd.node import NO_GRAD_VIEW, edge_of
 from tensorkit.base import TensorBase
-from tensorkit.errstate import without_warnings
+from tensorkit.direct_path import without_warnings
 
 
 class Options(NamedTuple):

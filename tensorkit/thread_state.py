@@ -1,7 +1,13 @@
-"""What a thread has switched on: ``state`` has values of its own in every thread."""
+"""What a thread has switched on, and which frames of its call stack run the user's code.
+
+``state`` has values of its own in every thread.
+"""
 
 import threading
+from types import FrameType
 from typing import Any
+
+HOME = __file__.removesuffix("thread_state.py")
 
 
 class ThreadState(threading.local):
@@ -17,3 +23,15 @@ class ThreadState(threading.local):
 
 
 state = ThreadState()
+
+
+def is_library_code(frame: FrameType) -> bool:
+    """Whether a frame runs code of this library."""
+    return frame.f_code.co_filename.startswith(HOME)
+
+
+def of_user(frame: FrameType) -> FrameType:
+    """The first frame, from ``frame`` outwards, that runs code of the user."""
+    while frame.f_back is not None and is_library_code(frame):
+        frame = frame.f_back
+    return frame

@@ -14,8 +14,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tensorkit"
 _CORE = (
-    "_tensor autograd/ base call_stack definition devices direct_path dispatch dispatch_layers "
-    "dtypes errors errstate refusals layout ops/arguments ops/copying ops/inplace overrides "
+    "_tensor autograd/ base definition devices direct_path dispatch dispatch_layers "
+    "dtypes errors refusals layout ops/arguments ops/copying ops/inplace overrides "
     "storage thread_state"
 )
 _NO_CODE = {

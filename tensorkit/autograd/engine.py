@@ -24,14 +24,13 @@ from tensorkit.autograd.grad_mode import enable_grad, no_grad
 from tensorkit.autograd.hooks import retain_grad, through_hooks
 from tensorkit.autograd.node import Hooks, Node, edge_of
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.call_stack import is_library_code
 from tensorkit.devices import backend_of, device_of_array, is_array
+from tensorkit.direct_path import NO_WARNINGS, warning_state, without_warnings
 from tensorkit.dtypes import of_numpy
 from tensorkit.errors import AutogradError, DeviceMismatchError, ShapeError
-from tensorkit.errstate import NO_WARNINGS, warning_state, without_warnings
 from tensorkit.ops import copying, reductions
 from tensorkit.overrides import overridable
-from tensorkit.thread_state import state
+from tensorkit.thread_state import is_library_code, state
 
 
 def backward(

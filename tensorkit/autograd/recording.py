@@ -18,11 +18,10 @@ from tensorkit import base, direct_path
 from tensorkit.absent import EXPLAINING_CODE
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.call_stack import is_library_code
 from tensorkit.dispatch_mode import WRAPPER_CODE
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
-from tensorkit.thread_state import state
+from tensorkit.thread_state import is_library_code, state
 
 
 class recording:

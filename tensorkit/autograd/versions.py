@@ -29,9 +29,8 @@ from tensorkit.autograd.node import (
     requires_grad,
 )
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.call_stack import HOME
 from tensorkit.errors import AutogradError
-from tensorkit.thread_state import state
+from tensorkit.thread_state import HOME, state
 
 _new = object.__new__
 
@@ -133,7 +132,7 @@ def bump_version(x: TensorBase, operation: str, last_write: Any = None) -> Any:
         frame = sys._getframe(1)
         frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
         code = frame.f_code
-        # call_stack.of_user, written out: every write in a training loop comes here
+        # of_user, written out: every write in a training loop comes here
         while code.co_filename.startswith(HOME) and frame.f_back is not None:
             frame = frame.f_back
             code = frame.f_code

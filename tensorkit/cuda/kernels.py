@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from tensorkit import call_stack
 from tensorkit.autograd.versions import bump_version, check_write
 from tensorkit.base import TensorBase
 from tensorkit.cuda.kernel_run import PIECE, Counts, Log, Pair, run
 from tensorkit.cuda.kernel_source import DTYPES, WORDS, Source, name_for_cupy, number
 from tensorkit.devices import as_device, check_same_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.errors import AcceleratorError, DTypeError, message
-from tensorkit.errstate import without_warnings
 from tensorkit.random import initial_seed
+from tensorkit.thread_state import of_user
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
 MOST_THREADS, MOST_ALONG_Y = 1024, 65_535
@@ -158,7 +158,7 @@ def _refuse(kind: Any, name: str, first: str, repair: str) -> NoReturn:
 
 def _line(frame: Any, name: str) -> str:
     """The user's line in words: its number and its text, or the name where that is not known."""
-    user = call_stack.of_user(frame)
+    user = of_user(frame)
     text = linecache.getline(user.f_code.co_filename, user.f_lineno).strip() or name
     return f"line {user.f_lineno}: {text if len(text) <= 48 else text[:47] + '…'}"
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tensorkit import call_stack
+from tensorkit.thread_state import of_user
 
 
 class Record(NamedTuple):
@@ -134,7 +134,7 @@ def note(
 ) -> None:
     """Write a record into every open ledger; who notes says whether it would note launches."""
     if _open:
-        user = call_stack.of_user(sys._getframe(1))
+        user = of_user(sys._getframe(1))
         line = user.f_code.co_filename, user.f_lineno
         made = Record(kind, name, direction, size, line, start, duration)
         for each in _open:

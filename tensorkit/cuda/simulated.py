@@ -20,7 +20,7 @@ import numpy as np
 from tensorkit.cuda import ledger
 from tensorkit.cuda.backend import CudaBackend
 from tensorkit.devices import CPU, Backend, register_device
-from tensorkit.errstate import without_warnings
+from tensorkit.direct_path import without_warnings
 
 NAME = "Simulated CUDA device (NumPy on the CPU)"
 _UNIT, _TOTAL = 512, 16 * 2**30

@@ -11,9 +11,9 @@ import numpy as np
 from tensorkit import dtypes
 from tensorkit.base import TensorBase
 from tensorkit.devices import Device, as_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.dtypes import DType
 from tensorkit.errors import ConversionError, NotSupportedError, message, must_be, type_name
-from tensorkit.errstate import without_warnings
 
 Number = bool | int | float
 

@@ -9,10 +9,10 @@ from tensorkit import base, dtypes, layout
 from tensorkit.autograd.node import add_node, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import DTypeError, ShapeError, message, must_be
-from tensorkit.errstate import without_warnings
 from tensorkit.ops import arguments, inplace
 from tensorkit.ops.copying import on_one_device
 from tensorkit.ops.inplace import in_place

@@ -6,10 +6,10 @@ from tensorkit import base, layout
 from tensorkit.autograd.node import Rule, add_node
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, Backend, Device, backend_of, check_same_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import DeviceMismatchError
-from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import need_tensor
 
 

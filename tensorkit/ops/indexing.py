@@ -16,9 +16,9 @@ from tensorkit.autograd.node import Rule
 from tensorkit.autograd.versions import bump_version, check_write, make_view
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, backend_of, check_same_device, is_array
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import seen_by_modes, through_modes
 from tensorkit.dtypes import DType, bool_, float16
-from tensorkit.errstate import without_warnings
 from tensorkit.ops import copying, inplace, views
 from tensorkit.ops.arguments import as_number, check_value, need_tensor, stored
 from tensorkit.ops.comparison import zeros_as

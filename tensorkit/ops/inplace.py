@@ -10,10 +10,10 @@ from tensorkit.autograd.node import Node, Rule, add_node, edge_of
 from tensorkit.autograd.versions import bump_version, check_write, rebase_history, save_result
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU, check_same_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.dtypes import DType
 from tensorkit.errors import AutogradError, DTypeError, OverlapError, ShapeError, sizes
-from tensorkit.errstate import without_warnings
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.thread_state import state
 

@@ -10,10 +10,10 @@ from tensorkit.autograd.node import Node, Rule, edge_of, mark_inference
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.definition import unpacked
 from tensorkit.devices import check_same_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch import op
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import NotSupportedError, ShapeError, must_be, sizes
-from tensorkit.errstate import without_warnings
 from tensorkit.layout import Ints
 from tensorkit.ops import copying, views
 from tensorkit.ops.arguments import as_array, need_tensor, need_tensors, result_type

@@ -17,9 +17,9 @@ from tensorkit._tensor import Tensor
 from tensorkit.autograd.versions import bump_version
 from tensorkit.base import TensorBase
 from tensorkit.devices import check_same_device
+from tensorkit.direct_path import without_warnings
 from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.errors import NotSupportedError, message
-from tensorkit.errstate import without_warnings
 from tensorkit.nn.module import clear_gradients
 from tensorkit.ops import inplace
 from tensorkit.overrides import overridable

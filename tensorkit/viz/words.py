@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorkit import call_stack
 from tensorkit.base import Tensor
 from tensorkit.creation import is_tensor
 from tensorkit.errors import importing
-from tensorkit.thread_state import state
+from tensorkit.thread_state import of_user, state
 
 MOST_VALUES, MOST_READ = 6, 10_000_000
 
@@ -161,7 +160,7 @@ def code_line(file: str, line: int) -> str:
 
 def named_values() -> dict[str, Any]:
     """What has a name in the user's code: in the first frame outside of tensorkit."""
-    frame = call_stack.of_user(sys._getframe(1))
+    frame = of_user(sys._getframe(1))
     known = {**frame.f_globals, **frame.f_locals}
     return {name: value for name, value in known.items() if name.isidentifier() and name[0] != "_"}
 

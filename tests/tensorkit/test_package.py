@@ -21,11 +21,9 @@ PACKAGE = Path(tk.__file__).parent
 LAYERS = [
     "errors",
     "absent",
-    "errstate",
     "thread_state",
     "direct_path",
     "overrides",
-    "call_stack",
     "dtypes",
     "layout",
     "devices",
