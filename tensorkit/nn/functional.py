@@ -5,6 +5,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -52,7 +53,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             return addmm(bias, input, t(weight))
         if not input.is_contiguous():
             return matmul(input, t(weight)) + bias
-        rows = view(input, (-1, input.shape[-1]))
+        rows = view(input, (prod(input.shape[:-1]), input.shape[-1]))
         return view(addmm(bias, rows, t(weight)), (*input.shape[:-1], weight.shape[0]))
     except (IndexError, errors.ShapeError):
         if input.dim() and weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
@@ -132,9 +133,7 @@ def layer_norm(
 def _native_layer_norm(
     xp: Any, input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    x = wide(xp, input)
-    result = x - total(xp, x, -1, True) / x.shape[-1]
-    result /= xp.sqrt(total(xp, result * result, -1, True) / x.shape[-1] + x.dtype.type(eps))
+    result = _standard(partial(mean.definition.forward, xp), xp.sqrt, wide(xp, input), eps)[0]
     if weight is not None:
         result *= weight
     if bias is not None:
@@ -142,9 +141,13 @@ def _native_layer_norm(
     return result.astype(input.dtype, copy=False)
 
 
-def _standard(x: Any, eps: float) -> tuple[Any, Any]:
-    """``x`` with mean 0 and variance 1, and the deviation it was divided by."""
+def _standard(mean: Any, sqrt: Any, x: Any, eps: float) -> tuple[Any, Any]:
+    """``x`` with mean 0 and variance 1, and the deviation it was divided by.
+
+    ``mean`` and ``sqrt`` are the operations in formulas, the functions of arrays in the forward.
+    """
     centred = x - mean(x, -1, True)
+    centred -= mean(centred, -1, True)  # what rounding has left: equal numbers give 0
     deviation = sqrt(mean(centred * centred, -1, True) + eps)
     return centred / deviation, deviation
 
@@ -156,17 +159,17 @@ def _in_float32(x: Any) -> Any:
     return x.float() if isinstance(x, Tensor) else x.astype(np.float32)
 
 
-def _slope_of_norm(g: Any, x: Any, weight: Any, eps: float) -> Any:
-    standard, deviation = _standard(x, eps)
+def _slope_of_layer_norm(g: Any, x: Any, weight: Any, eps: float) -> Any:
+    standard, deviation = _standard(mean, sqrt, x, eps)
     g = g if weight is None else g * weight
     return (g - mean(g, -1, True) - standard * mean(g * standard, -1, True)) / deviation
 
 
 _native_layer_norm.grad(
-    input=lambda g, input, weight, eps: _slope_of_norm(
+    input=lambda g, input, weight, eps: _slope_of_layer_norm(
         _in_float32(g), _in_float32(input), weight, eps
     ),
-    weight=lambda g, input, eps: g * _standard(_in_float32(input), eps)[0],
+    weight=lambda g, input, eps: g * _standard(mean, sqrt, _in_float32(input), eps)[0],
     bias=lambda g: g,
 )
 

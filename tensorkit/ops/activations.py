@@ -82,9 +82,14 @@ def log_of_one_more_than_exp(xp: Any, x: Any) -> Any:
 
 softplus.grad(
     input=lambda g, input, beta, threshold: (
-        g * where(input * beta > threshold, 1.0, sigmoid(input * beta))
+        g * where(input * beta > threshold, 1.0, sigmoid(_flat_at(threshold, input * beta)))
     )
 )
+
+
+def _flat_at(threshold: float, x: Any) -> Any:
+    """``x``, which counts as constant at the threshold, as in PyTorch's second derivative."""
+    return where(x == threshold, threshold, x)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:

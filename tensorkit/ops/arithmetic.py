@@ -254,12 +254,12 @@ def _slope(g: Any, input: Any, exponent: Any) -> Any:
 
 def _exponent_slope(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     # 0 ** y is 0 for every y > 0, and counts as flat at y = 0
-    return where((input == 0) & (exponent >= 0), 0.0, g * (out * log(input)))
+    return g * where((input == 0) & (exponent >= 0), 0.0, out * log(input))
 
 
 def _exponent_slope_of_number(g: Any, input: float, exponent: Any, out: Any) -> Any:
     if input == 0:
-        return where(exponent >= 0, 0.0, g * (out * -math.inf))
+        return g * where(exponent >= 0, 0.0, out * -math.inf)
     return g * (out * (math.log(input) if input > 0 else math.nan))
 
 

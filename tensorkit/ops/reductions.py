@@ -24,7 +24,7 @@ from tensorkit.ops.arguments import no_kernel
 from tensorkit.ops.comparison import where
 from tensorkit.ops.joining import flip
 from tensorkit.ops.pointwise import exp, wide
-from tensorkit.ops.views import expand, reshape, transpose, unsqueeze
+from tensorkit.ops.views import expand, reshape, transpose
 from tensorkit.overrides import overridable
 
 Dims = int | Ints | None
@@ -118,7 +118,12 @@ def _of_matrix(xp: Any, x: Any, dims: set[int], last: int) -> Any:
     return (xp.add.reduce(sums, 0, xp.float64) + rest).astype(x.dtype)
 
 
-@op()
+def _check_dtype(input: Tensor, dtype: Any, **_: Any) -> None:
+    if dtype is not None:
+        as_dtype("sum", dtype)
+
+
+@op(check=_check_dtype)
 def sum(
     xp: Any, input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:
@@ -345,21 +350,39 @@ def prod(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> 
 
 
 def _slope_of_prod(g: Any, x: Any, out: Any, dim: int | None) -> Any:
-    if not any(x == 0):
+    if x.ndim and not any(x == 0):
         return g * (out / x)
-    if dim is None or not x.ndim:
+    if count(tuple(x.shape), dim) == 1:
+        return reshape(g, tuple(x.shape))
+    if dim is None:
         return g * reshape(_products_of_others(reshape(x, (-1,))), tuple(x.shape))
     return g * transpose(_products_of_others(transpose(x, dim, -1)), dim, -1)
 
 
 def _products_of_others(x: Any) -> Any:
     """For each element the product of all others along the last dimension, zeros among them."""
-    return prod(where(_diagonal(x), 1.0, unsqueeze(x, -2)), -1)
+    return _products_before(x) * flip(_products_before(flip(x, -1)), -1)
+
+
+def _products_before(x: Any) -> Any:
+    """For each element the product of all before it along the last dimension."""
+    found, n = _shifted(x, by=1), 1  # n: of how many elements, where there are as many
+    while n < x.shape[-1]:
+        found, n = found * _shifted(found, by=n), 2 * n
+    return found
 
 
 @op()
-def _diagonal(xp: Any, x: Any) -> Any:
-    return xp.eye(x.shape[-1], dtype=bool)
+def _shifted(xp: Any, x: Any, *, by: int, fill: int = 1) -> Any:
+    """The last dimension moved to the right ``by`` elements; ``fill`` in front, the end is lost.
+
+    >>> _shifted(tk.tensor([2., 3., 4.]), by=1)
+    tensor([1., 2., 3.])
+    """
+    return xp.concatenate((xp.full_like(x[..., :by], fill), x[..., :-by]), -1)
+
+
+_shifted.grad(x=lambda g, by: flip(_shifted(flip(g, -1), by=by, fill=0), -1))
 
 
 prod.grad(

@@ -78,6 +78,8 @@ Differences that no expression below can show:
 - The sign of a zero that clamp, maximum, minimum or index_add takes from one of two zeros.
 - A second derivative of leaky_relu or nll_loss alone: PyTorch gives zeros, to tensorkit their
   slopes do not depend on x.
+- Second derivatives of prod where a zero stands beside inf or nan: PyTorch gives nan also where the
+  other numbers alone decide.
 - backward(inputs=) with a tensor that is no leaf does not run that tensor's own node; PyTorch does,
   refuses what was written to since, and uses up what the node saved.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such

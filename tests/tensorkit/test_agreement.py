@@ -432,6 +432,24 @@ PRODUCTS_OF_THE_OTHERS = r"""
 x=torch.tensor([0.,nan,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([0.,inf,2.],requires_grad=True);torch.autograd.grad(x.prod(),x)[0]
 x=torch.tensor([[0.,inf,2.],[1,0,0],[3,0,4]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x)[0]
+x=torch.tensor(inf,requires_grad=True);torch.autograd.grad(x.prod(),x,create_graph=True)[0]
+x=torch.tensor([[0.],[3.]],requires_grad=True);torch.autograd.grad(x.prod(1).sum(),x,create_graph=True)[0]
+x=torch.tensor([5.,0.,2.,3.,4.],requires_grad=True);g=torch.autograd.grad(x.prod(),x,create_graph=True)[0];torch.autograd.grad((g*g*x).sum(),x)[0]
+x=torch.tensor([[5.,0.,0.],[2.,3.,4.]],requires_grad=True);g=torch.autograd.grad(x.prod(1).sum(),x,create_graph=True)[0];torch.autograd.grad((g*x.exp()).sum(),x)[0]
+"""
+SECOND_DERIVATIVES_AT_A_BEND = r"""
+x=torch.tensor([1.,1.5,2.],requires_grad=True);g=torch.autograd.grad(torch.nn.functional.softplus(x,2.,3.).sum(),x,create_graph=True)[0];torch.autograd.grad(g.sum(),x)[0]
+x=torch.tensor([0.,2.]);y=torch.tensor([3.,3.],requires_grad=True);g=torch.autograd.grad((x**y).sum(),y,create_graph=True)[0];torch.autograd.grad(g.sum(),y)[0]
+x=torch.tensor([0.,2.]);y=torch.tensor([3.,3.],requires_grad=True);torch.autograd.grad(x**y,y,torch.tensor([nan,1.]))[0]
+y=torch.tensor([3.,-1.],requires_grad=True);g=torch.autograd.grad((0**y).sum(),y,create_graph=True)[0];torch.autograd.grad(g.sum(),y)[0]
+"""
+EQUAL_NUMBERS_IN_A_ROW = r"""
+torch.nn.functional.layer_norm(torch.full((2,7),100.1),(7,))
+torch.nn.functional.layer_norm(torch.full((2,7),100.1,dtype=torch.double),(7,))
+"""
+LAYERS_WITHOUT_INPUTS = r"""
+torch.nn.functional.linear(torch.zeros(2,3,0),torch.zeros(4,0),torch.ones(4))
+torch.nn.functional.linear(torch.zeros(0),torch.zeros(4,0),torch.ones(4))
 """
 QUOTIENTS_WITHOUT_END = r"""
 x=torch.tensor([-2.5,2.5,0.,1.,-1.,7.]);y=torch.tensor([0.,0.,0.,inf,inf,2.],requires_grad=True);torch.autograd.grad((x%y).sum(),y)[0]
