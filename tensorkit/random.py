@@ -15,11 +15,11 @@ import math
 import os
 import threading
 from operator import index
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorkit import dtypes, errors, layout
+from tensorkit import absent, dtypes, errors, layout
 from tensorkit.base import Tensor
 from tensorkit.creation import Options, empty_like, factory, need_sizes, shape_of
 from tensorkit.devices import CPU, Device, as_device
@@ -46,6 +46,9 @@ class Generator:
                 repair="tk.Generator()",
             )
         self._start(67280421310721)  # what PyTorch starts a new generator with
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(absent.sentence("torch.Generator", name, "Generator"))
 
     def _start(self, seed: int) -> None:
         self._seed = seed

@@ -96,9 +96,7 @@ _WORDS = {bool: "a bool", int: "an int", float: "a number", str: "a str"}
 
 def _check_options(definition: Any, values: dict[str, Any]) -> None:
     """TypeError for options of another kind than their annotations say."""
-    for name in definition.options:
-        if name == definition.variadic:
-            continue
+    for name in [each for each in definition.options if each != definition.variadic]:
         value, annotation = values[name], definition.forward.__annotations__.get(name)
         kinds, word = definition.classes.get(name, (object,)), _WORDS.get(annotation, "")
         if name in definition.dim:
@@ -114,6 +112,8 @@ def _check_options(definition: Any, values: dict[str, Any]) -> None:
         if not fits:
             first = f"{definition.name}(): {name} must be {word}, not {type_name(value)}."
             example = {bool: "True", float: "0.5", str: "..."}.get(annotation, "-1")
+            if isinstance(value, bool) and "correction" in definition.options:  # x.var(False)
+                name, example = "correction", str(int(value))
             raise TypeError(message(first, repair=f"{name}={example}"))
 
 

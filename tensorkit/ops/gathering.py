@@ -31,7 +31,7 @@ def _slices(index: Tensor, dim: int) -> tuple[Any, ...]:
 
 
 def elements(index: Any, dim: int) -> tuple[Any, ...]:
-    """The elements that ``gather`` reads: ``index`` along ``dim``, all places along the others."""
+    """The elements that ``gather`` reads: ``index`` along ``dim``, all along the others."""
     array = index._array if isinstance(index, TensorBase) else index
     xp, ones = backend_of(array).xp, (1,) * (array.ndim - 1)
     return tuple(

@@ -48,7 +48,7 @@ def write(
     if state.origin_recorders:
         state.origin_recorders[-1].writes(x)
     if array.__class__ is np.ndarray and x.device is not CPU and not array.ndim:
-        x._array[at] = array[()]  # a number travels with the launch
+        x._array[at] = array[()]  # a number is an argument of the launch
     else:
         without_warnings(x._array.__setitem__, at, array)
     bump_version(x, f"{operation}_")

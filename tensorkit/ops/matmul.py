@@ -233,7 +233,7 @@ def matmul_operator(self: Tensor, other: Any) -> Any:
 
 @op()
 def _squeezed(xp: Any, input: Any) -> Any:
-    """The only row of a product, which nobody else has."""
+    """The only row of a product, an array of its own."""
     return input[0]
 
 
@@ -350,7 +350,7 @@ def _einsum(xp: Any, x: Any, y: Any, *, letters: tuple[str, str, str]) -> Any:
     return xp.einsum(equation, wide(xp, x), wide(xp, y), **options).astype(x.dtype, copy=False)
 
 
-# the letters of an operand and those of the result change places
+# the letters of an operand and those of the result are exchanged
 _einsum.grad(
     x=lambda g, y, letters: _einsum(g, y, letters=(letters[2], letters[1], letters[0])),
     y=lambda g, x, letters: _einsum(x, g, letters=(letters[0], letters[2], letters[1])),

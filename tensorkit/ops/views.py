@@ -292,7 +292,7 @@ _ALIAS = Rule(
 
 @op()
 def unsafe_view(xp: Any, x: Any, *, size: Ints) -> Any:
-    """Another shape for a copy that nobody else has."""
+    """Another shape for a copy that no other tensor uses."""
     return x.reshape(size)
 
 
@@ -444,7 +444,7 @@ permute.grad(input=lambda g, dims: permute(g, layout.inverse([dim % len(dims) fo
 
 @op(view=True, tensors=1, dim=("source", "destination"))
 def movedim(xp: Any, input: Any, source: Any, destination: Any) -> Any:
-    """View in which the dimensions ``source`` stand at the places ``destination``.
+    """View in which the dimensions ``source`` stand at the positions ``destination``.
 
     >>> tk.movedim(tk.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -389,3 +390,46 @@ def test_a_gradient_of_float16_does_not_overflow_on_its_way():
     x = tk.zeros(1, 1000, dtype=tk.float16, requires_grad=True)
     (x.log_softmax(1) * 300).float().sum().backward()
     assert x.grad.abs().max().item() < 1
+
+
+def test_the_gradient_of_a_product_with_a_zero_takes_memory_for_each_number_not_each_pair():
+    x = tk.ones(4000)
+    x[7] = 0
+    x.requires_grad_()
+    y = x.prod()
+    tracemalloc.start()
+    try:
+        y.backward()
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert x.grad.sum() == 1
+    assert most < 4000 * 100  # a byte for each pair would be 16,000,000
+
+
+@pytest.mark.parametrize(
+    ("line", "repair"),
+    [
+        ("x.var(False)", "x.var(correction=0)"),
+        ("x.std(True)", "x.std(correction=1)"),
+        ("x.clamp(min=min)", "tk.maximum(x, min)"),
+        ("x.clamp(max=max)", "tk.minimum(x, max)"),
+        ("x.clamp(min, max)", "tk.minimum(tk.maximum(x, min), max)"),
+    ],
+)
+def test_the_repair_of_a_call_that_pytorch_takes_gives_what_pytorch_gives(line, repair):
+    def values(m):
+        pairs = {"x": [1.0, 2.0, 4.0], "min": [2.0, 1.0, 1.0], "max": [3.0, 3.0, 3.0]}
+        return {"tk": tk} | {name: m.tensor(each) for name, each in pairs.items()}
+
+    with pytest.raises(TypeError) as caught:
+        eval(line, values(tk))
+    assert f"Try: {repair.removeprefix('x.var(').removeprefix('x.std(')}"[:-1] in str(caught.value)
+    assert_same(eval(line, values(torch)), eval(repair, values(tk)), rtol=1e-6)
+
+
+def test_what_is_no_dtype_is_refused_with_the_name_of_the_operation_once():
+    with pytest.raises(
+        TypeError, match=r"^sum\(\): argument 'dtype' must be torch\.dtype, not str"
+    ):
+        tk.ones(2).sum(dtype="float")
