@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import tensorkit as tk
-from course.grading.remote import Caller, TimeLimitThere, is_from_there, words_of
-from course.grading.session import Died, MachineFault
+from course.grading.remote import Caller, TimeLimitThere, is_from_there, is_ours, words_of
+from course.grading.session import Died
 from course.notebook import matching
 from course.notebook.history import global_names
 from course.notebook.limited import limited
@@ -88,11 +88,9 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
         if not isinstance(problem, Died | TimeLimitThere):
             caller.session.end()  # a message may be half sent: the session cannot be used any more
         return _report(name, points, 0.0, str(problem) or "It did not end in time.")
-    except (KeyboardInterrupt, MachineFault):
-        raise
     except BaseException as error:
-        if isinstance(error, OSError) and not is_from_there(error):
-            raise MachineFault(f"While the check of {name} ran: {error}") from error
+        if is_ours(error):
+            raise
         return _report(name, points, 0.0, _why(error))
     earned = _earned(tree.body[-1] if tree.body else None, last[0], points)
     return _report(name, points, earned, "")

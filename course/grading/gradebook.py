@@ -228,9 +228,8 @@ class ChapterEntries:
 
     def _penalise(self, notebook: str) -> None:
         """Take off what lateness costs now."""
-        if self._due is None:
-            penalty = None
-        else:
+        penalty = None
+        if self._due is not None:
             found = self._book.db.get_one(SubmittedNotebook, notebook, populate_existing=True)
             penalty = _penalty(found, self._config)
         of = _NOTEBOOKS.c.id == notebook

@@ -19,7 +19,7 @@ from course.grading.cells import CellRunner
 from course.grading.intake import Submission
 from course.grading.remote import Caller, run_case
 from course.grading.result import Graded, Result
-from course.grading.session import Died, MachineFault, Session, Warm
+from course.grading.session import Died, MachineFault, Session, Warm, needs_memory
 from course.notebook import answer, exercise, history, matching
 from course.notebook.check import judge as check_with
 from course.notebook.check import nothing_to_check, with_note
@@ -123,7 +123,7 @@ def _without_points(source: Source) -> Iterator[Graded]:
     """No points for every check of a notebook that cannot be graded."""
     known = exercise.load(source.chapter)
     for cell in filter(matching.is_check, source.released["cells"]):
-        definition = _exercise_of(cell, known)
+        definition = known.get(matching.checked_exercise(cell) or "")
         report = _no_points(cell, definition, "missing", "Nothing was graded.")
         yield Graded(str(matching.grade_id(cell)), report)
 
@@ -147,7 +147,7 @@ class Judge:
         """Run the notebook from top to bottom; what each check came to."""
         with closing(self.runner.checks()) as checks:
             for position, cell in checks:
-                definition = _exercise_of(cell, self.definitions)
+                definition = self.definitions.get(matching.checked_exercise(cell) or "")
                 begun = time.monotonic()
                 report = self._report(position, cell, definition)
                 self.is_late |= time.monotonic() - begun >= self.runner.warm.limits.check_seconds
@@ -204,17 +204,22 @@ class Judge:
             if session is None:
                 return None
             seconds = self.runner.warm.limits.check_seconds
-            if definition is None:
+            try:
+                if definition is not None:
+                    return check_exercise(session, definition, self.runner.runs, self.seed, seconds)
                 report = self._checked_by_asserts(Caller(session, budget=Budget(seconds)), cell)
                 return report, report.message if session.is_over else None
-            try:
-                return check_exercise(session, definition, self.runner.runs, self.seed, seconds)
             except OSError:
                 raise  # an error of this process: those of an answer are caught before
+            except (Died, WireError) as problem:  # before the first case
+                text = str(problem)
+            except MemoryError:
+                text = "What it returned fills the memory that a check has."
             except Exception as problem:  # as in the notebook; the other exercises are checked
                 text = f"The answer could not be checked ({type(problem).__name__})."
-                session.end()
-                return _no_points(cell, definition, "stopped", text), text
+            session.end()
+            needs_memory()  # now that what was returned is gone
+            return _no_points(cell, definition, "stopped", text), text
 
     def _checked_by_asserts(self, caller: Caller, cell: Cell) -> Report:
         """A plain check of the instructor's own."""
@@ -230,6 +235,7 @@ def check_exercise(
     """The report on one exercise, found and decided as `check` does in the notebook.
 
     runs: what ran in the session. With it: how the session ended meanwhile, if it did.
+    Raises Died or WireError if it had ended before.
     """
     probes = type(exercise).run is not Exercise.run
     caller = Caller(session, exercise.without, probes, Budget(seconds))
@@ -247,11 +253,7 @@ def check_exercise(
             death = str(problem)
             return Outcome("raised", error=Ended(), message=(death, ""))
 
-    try:
-        looked = caller.look(exercise.name, answer.library_names(runs))
-    except (Died, WireError) as problem:
-        text = str(problem)
-        return Report(exercise.id, exercise.title, "stopped", exercise.points, message=text), text
+    looked = caller.look(exercise.name, answer.library_names(runs))
     namespace: dict[str, Any] = dict.fromkeys(looked.overwritten)  # None cannot be called either
     if looked.exists:
         namespace[exercise.name] = looked.value
@@ -271,12 +273,6 @@ class Ended(Exception):
 
 def _worth(report: Report) -> tuple[float, int]:
     return report.earned, sum(row.status == "passed" for row in report.rows)
-
-
-def _exercise_of(cell: Cell, known: Mapping[str, Exercise]) -> Exercise | None:
-    """The exercise that a check cell is about."""
-    id = matching.checked_exercise(cell)
-    return None if id is None else known.get(id)
 
 
 def _points(cell: Cell) -> float:

@@ -91,13 +91,11 @@ def _graded(pool: Sequence[Worker], jobs: Iterator[Job]) -> Generator[Result]:
 
 
 def _finished(pool: Sequence[Worker], again: deque[Job]) -> Iterator[Result]:
-    busy = [worker for worker in pool if worker.job is not None]
-    ready = wait([worker.fileno() for worker in busy], 0.5)
-    for worker in busy:
-        if worker.fileno() not in ready and not worker.is_late:
+    busy = [(worker, worker.job) for worker in pool if worker.job is not None]
+    ready = wait([worker.fileno() for worker, _ in busy], 0.5)
+    for worker, job in busy:
+        if worker.fileno() not in ready and time.monotonic() <= worker.until:
             continue
-        job = worker.job
-        assert job is not None
         result = worker.finish()
         job.tries += 1
         if result.status == "ungraded" and job.tries < TRIES:
@@ -120,27 +118,24 @@ class Worker:
     _connection: Connection | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     _has_begun: bool = False
-    _until: float = 0.0
+    until: float = 0.0
+    """When it is ended if it has no result, by the monotonic clock."""
 
     def fileno(self) -> int:
         """The descriptor that becomes readable when the worker has a result."""
         assert self._connection is not None
         return self._connection.fileno()
 
-    @property
-    def is_late(self) -> bool:
-        return time.monotonic() > self._until
-
     def take(self, job: Job) -> None:
         """Give this worker a submission; it is started if need be, and not waited for."""
         self.job = job
-        self._until = time.monotonic() + self.limits.seconds + PATIENCE
+        self.until = time.monotonic() + self.limits.seconds + PATIENCE
         with contextlib.suppress(OSError):  # then `finish` finds that it is gone
             self.start()
             assert self._connection is not None
             if not self._has_begun:
                 self._has_begun = True
-                self._until += PATIENCE
+                self.until += PATIENCE
                 begin = self.source, self.profile, self.limits, self.number, self.core
                 self._connection.send(begin)
             self._connection.send((job.submission, job.seed))

@@ -313,11 +313,9 @@ def run_case(
     except TimeLimit:  # perhaps within a message: the session cannot be used any more
         caller.session.end()
         raise Died("What it returned could not be looked at in time.") from None
-    except (Died, WireError, MachineFault, KeyboardInterrupt):
-        raise
     except BaseException as error:
-        if isinstance(error, OSError) and not is_from_there(error):
-            raise  # an error of this process, not of the answer
+        if is_ours(error):
+            raise
         outcome.ended, outcome.error = "raised", error
         # any other error of this side was raised by the definition, which used what came back
         outcome.message, outcome.where = words_of(error)
@@ -399,6 +397,12 @@ def _rebuilt(coded: Message) -> BaseException:
 def is_from_there(error: BaseException) -> bool:
     """Whether the learner's process raised this, even where it named no line of the answer."""
     return hasattr(error, "_words")
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether this process, or what it starts, and not an answer is why this was raised."""
+    kinds = (Died, WireError, MachineFault, KeyboardInterrupt, OSError, MemoryError)
+    return isinstance(error, kinds) and not is_from_there(error)
 
 
 def words_of(error: BaseException) -> tuple[tuple[str, str], str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import json
 import os
 import resource
@@ -49,6 +50,15 @@ class MachineFault(BaseException):
     """
 
 
+def needs_memory() -> None:
+    """Raises MemoryError where not a submission, but this machine is why a worker has too little.
+
+    To be called where what a learner returned is gone.
+    """
+    gc.collect()  # exceptions and the values in their frames refer to each other
+    np.empty(MEMORY // 8, np.uint8)
+
+
 class Warm:
     """The warm process of one worker.
 
@@ -73,7 +83,7 @@ class Warm:
         self.folder = made.rename(made.with_name(made.name[1:]))
         self._number = number
         self.waited = 0.0
-        """Seconds spent waiting for its processes, and on starting and ending them."""
+        """Seconds spent waiting for its processes, and on ending them."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Warm:
@@ -92,7 +102,6 @@ class Warm:
 
         Raises MachineFault if somebody ends it meanwhile, CourseError if it cannot start.
         """
-        begun = time.monotonic()
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         if most != resource.RLIM_INFINITY and most < MEMORY:
             raise CourseError(
@@ -137,7 +146,6 @@ class Warm:
         try:
             own_end.send(json.dumps(asdict(sandbox)).encode())
             self.given = self.limits.beyond(int(own_end.recv(100)))
-            self.waited += time.monotonic() - begun
             return
         except (OSError, ValueError):  # the program has ended
             pass
@@ -262,8 +270,7 @@ class Session:
         self._process = os.pidfd_open(pid)
         self.deadline = float("inf")
         """When the submission's time is up, by the monotonic clock."""
-        has_no_size = warm.profile != profiles.NAMESPACES
-        self._wire: Wire | None = Wire(descriptor, self._watch_size if has_no_size else None)
+        self._wire: Wire | None = Wire(descriptor, self._watch)
         self._asked = int.from_bytes(os.urandom(6), "big")
 
     def greet(self) -> None:
@@ -323,12 +330,9 @@ class Session:
             raise Died("It did not stop in time and was ended.") from None
         except (Closed, WireError) as problem:
             ended_by = self.end(GRACE if isinstance(problem, Closed) else 0.0)
-            # without a sandbox learners can end it
-            if self.warm.is_gone and self.warm.profile != profiles.UNSAFE:
-                raise MachineFault(
-                    "The warm process was ended by somebody, and the learner's process with it."
-                ) from None
-            if ended_by in (signal.SIGKILL, signal.SIGTERM):  # which the filter refuses a learner
+            # the filter refuses a learner both; without it they can end the warm process, too
+            was_killed = ended_by in (signal.SIGKILL, signal.SIGTERM)
+            if was_killed or (self.warm.is_gone and self.warm.profile != profiles.UNSAFE):
                 raise MachineFault(f"The process of a submission was ended {BY_WHOM}") from None
             raise Died(ENDED) from None
 
@@ -337,8 +341,15 @@ class Session:
         """Whether there is nobody left to ask."""
         return self._wire is None
 
-    def _watch_size(self) -> None:
-        # in namespaces the folder has a size of its own
+    def _watch(self) -> None:
+        """Called while this side waits for the process."""
+        with contextlib.suppress(OSError):  # the process is gone
+            _, _, state = Path(f"/proc/{_innermost(self.pid)}/stat").read_bytes().rpartition(b") ")
+            if state.startswith(b"T"):  # by SIGSTOP, which the filter refuses a learner
+                self.end()
+                raise MachineFault("Somebody stopped the process of a submission (kill -STOP)")
+        if self.warm.profile == profiles.NAMESPACES:  # its folder has a size of its own
+            return
         if _size(self.home) + _size_without_names(self.pid) > self.warm.limits.written:
             raise TimeoutError
 
@@ -376,15 +387,20 @@ def _held_up(pid: int) -> float:
     """Seconds that a process was ready to run, while other processes had its core.
 
     Only its main thread counts, and not what the process's other threads took meanwhile: those are
-    the learner's own. In namespaces the learner's process is the one child of this one.
+    the learner's own.
     """
     with contextlib.suppress(OSError, ValueError):  # the process is gone
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        process = int(children[0]) if children else pid
+        process = _innermost(pid)
         ran, ready, _ = map(int, Path(f"/proc/{process}/schedstat").read_text().split())
         of_process = (~process << 3) | 2  # its clock, as clock_getcpuclockid(3) gives it
         return (ready + ran) / 1e9 - time.clock_gettime(of_process)
     return 0.0
+
+
+def _innermost(pid: int) -> int:
+    """The process that runs learners' code: in namespaces the one child of this one."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else pid
 
 
 ENDED = "It ended its process, filled its memory, or crashed (as endless recursion does)."

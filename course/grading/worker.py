@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from course.grading import judge, writer
 from course.grading.intake import Submission
 from course.grading.result import Result
-from course.grading.session import MEMORY, MachineFault, Warm
+from course.grading.session import MEMORY, MachineFault, Warm, needs_memory
 from course.notebook.matching import Source
 from course.shared.errors import CourseError
 
@@ -44,7 +44,7 @@ def main() -> None:
                 result = _graded(warm, source, submission, seed)
                 page = writer.autograded(result, source)
                 connection.send(replace(result, page=page))
-    except (EOFError, MachineFault):  # the batch is done, or finds that this worker has ended
+    except (EOFError, MachineFault, MemoryError):  # the batch is done, or finds that this has ended
         pass
     except (CourseError, OSError) as problem:  # a full disk, no open files left
         with contextlib.suppress(OSError):
@@ -54,12 +54,14 @@ def main() -> None:
 
 def _graded(warm: Warm, source: Source, submission: Submission, seed: str) -> Result:
     """The result of one submission, within the memory that one has."""
+    needs_memory()  # what the submission before left is gone then
     try:
         return judge.grade(warm, source, submission, seed)
     except MemoryError:
         warm.stop()  # the error may have come within a message
-        sentence = "Reading it takes more memory than a submission has."
-        return judge.refused(source, submission, seed, sentence)
+    needs_memory()  # else this worker ends, and another one tries the submission
+    sentence = "Reading it takes more memory than a submission has."
+    return judge.refused(source, submission, seed, sentence)
 
 
 def _pin_to_core(core: int) -> None:

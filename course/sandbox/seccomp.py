@@ -73,9 +73,10 @@ _PLAIN_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _PROCESS_CONTROLS = (3, 15, 16, 21, 39, 0x53564D41)
 """Of prctl: names of threads and of memory, and what can be read of the process's own limits."""
 
-_OTHER_SIGNALS = tuple(number for number in range(65) if number not in (9, 15))
-"""All but SIGKILL and SIGTERM. Who ends by one of these was ended by somebody else: a process can
-neither send them, nor lower the limit of its processor time, for which the kernel sends one."""
+_OTHER_SIGNALS = tuple(number for number in range(65) if number not in (9, 15, 19))
+"""All but SIGKILL, SIGTERM and SIGSTOP. Who is ended or stopped by one of these was so by somebody
+else: a process can neither send them, nor lower the limit of its processor time, for which the
+kernel sends one."""
 
 _LAST_KNOWN = 466
 _CLONE, _CLONE3 = (56, 220), (435, 435)

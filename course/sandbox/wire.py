@@ -105,7 +105,8 @@ class Wire:
             if not piece:
                 raise Closed
             self._arrived += piece
-        found = self._arrived[:size]
+        # not self._arrived[:size]: after a MemoryError there CPython keeps all of it for ever
+        found = bytearray(memoryview(self._arrived)[:size])
         del self._arrived[:size]
         return found
 

@@ -282,9 +282,15 @@ def innermost(pid: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("number", "whom"), [(signal.SIGKILL, innermost), (signal.SIGKILL, int), (signal.SIGTERM, int)]
+    ("number", "whom"),
+    [
+        (signal.SIGKILL, innermost),
+        (signal.SIGKILL, int),
+        (signal.SIGTERM, int),
+        (signal.SIGSTOP, innermost),
+    ],
 )
-def test_a_process_that_somebody_ended_is_no_zero(
+def test_a_process_that_somebody_ended_or_stopped_is_no_zero(
     klass: Class, monkeypatch: pytest.MonkeyPatch, number: int, whom: Callable[[int], int]
 ) -> None:
     # as an administrator does, or the kernel for lack of memory
@@ -298,7 +304,8 @@ def test_a_process_that_somebody_ended_is_no_zero(
     monkeypatch.setattr(Session, "ask", ended)
     result = klass.grade(klass.honest())
     assert (result.status, result.exercises) == ("ungraded", ())
-    assert "ended by somebody, or by the kernel because this machine has no" in result.sentence
+    why = "ended by somebody, or by the kernel because this machine has no"
+    assert ("Somebody stopped" if number == signal.SIGSTOP else why) in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -309,6 +316,7 @@ def test_a_process_that_somebody_ended_is_no_zero(
         "import ctypes; ctypes.string_at(0)",
         "import signal, threading; signal.pthread_kill(threading.get_ident(), 9)",
         "import signal; signal.raise_signal(15)",
+        "import signal; signal.raise_signal(19)",
         "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))",
     ],
 )
@@ -498,9 +506,11 @@ def test_a_fault_while_an_answer_is_checked_is_no_zero(
     assert str(fault) in result.sentence
 
 
-@pytest.mark.parametrize("fault", [MachineFault("No memory."), OSError(24, "Too many open files")])
+@pytest.mark.parametrize(
+    "fault", [MachineFault("No memory."), OSError(24, "Too many open files"), MemoryError()]
+)
 def test_a_fault_while_an_instructors_own_check_runs_is_no_zero(
-    klass_once: Class, monkeypatch: pytest.MonkeyPatch, fault: Exception
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, fault: BaseException
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise fault
@@ -509,9 +519,30 @@ def test_a_fault_while_an_instructors_own_check_runs_is_no_zero(
     answer = {"cell_type": "code", "source": "answer = lambda: 1", "metadata": marks}
     caller = Caller(klass_once.warm.fork())
     monkeypatch.setattr(Session, "ask", fail)
-    with pytest.raises(MachineFault):
+    with pytest.raises(type(fault)):
         asserts.judge(caller, "assert answer() == 1", "own", 1.0, [answer])
     caller.session.end()
+
+
+@pytest.mark.parametrize("place", ["check_with", "run_case"])
+@pytest.mark.parametrize("is_short", [False, True])
+def test_memory_that_a_check_lacks_is_the_machines_fault_only_if_it_stays_short(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, place: str, is_short: bool
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    notebook = klass_once.honest("pixels")
+    monkeypatch.setattr(f"course.grading.judge.{place}", fail)
+    if is_short:
+        monkeypatch.setattr(judge, "needs_memory", fail)
+        with pytest.raises(MemoryError):  # for which the worker ends
+            klass_once.grade(notebook)
+    else:
+        result = klass_once.grade(notebook)
+        assert (result.status, result.score) == ("graded", 0)
+        reports = {each.cell: each.report for each in result.exercises}
+        assert "fills the memory that a check has" in reports["check-pixels"].message
 
 
 def test_data_that_cannot_be_written_is_no_zero(
