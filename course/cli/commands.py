@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ def main() -> None:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     from course.shared import paths
 
+    _escape_what_a_terminal_lacks()
     if find_spec("course.authoring") is None:  # learners' bundles leave out what these verbs run
         for verb in app.registered_commands:
             verb.hidden = verb.rich_help_panel == TEACH
@@ -53,6 +55,13 @@ def main() -> None:
         what = f"{where} cannot be read or written by you ({problem.strerror})"
         print(f"course: {what}. {again}", file=sys.stderr)
         sys.exit(1)
+
+
+def _escape_what_a_terminal_lacks() -> None:
+    """Write a sign that the terminal's encoding lacks as its number, and raise no error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}

@@ -228,18 +228,23 @@ def test_names_of_every_kind_are_graded_or_named(school: School, half: bytes) ->
 
 
 @pytest.mark.rest
-def test_names_that_are_not_ascii_are_graded_under_the_locale_c(
-    school: School, half: bytes
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("zoë", {}), ("y" * 128, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})],  # it ends in "…"
+)
+def test_names_that_do_not_fit_a_terminal_are_graded_under_the_locale_c(
+    school: School, half: bytes, name: str, settings: dict[str, str]
 ) -> None:
-    school.submit("zoë", half)
+    school.submit(name, half)
+    settings = {**settings, "COURSE_ROOT": str(school.root), "PYTHONPATH": str(ROOT), "LC_ALL": "C"}
     done = subprocess.run(
         [sys.executable, "-m", "course", "grade", CHAPTER, "--workers", "1"],
-        env={**os.environ, "COURSE_ROOT": str(school.root), "PYTHONPATH": str(ROOT), "LC_ALL": "C"},
+        env={**os.environ, **settings},
         capture_output=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert school.scores() == {"zoë": PIXELS}
+    assert school.scores() == {name: PIXELS}
 
 
 def test_a_notebook_in_no_chapters_folder_is_named(
