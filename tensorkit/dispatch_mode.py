@@ -46,9 +46,8 @@ class DispatchMode:
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What a call of ``func`` gives."""
-        first = f"{type(self).__name__} needs a method __torch_dispatch__"
         repair = "def __torch_dispatch__(self, func, types, args=(), kwargs=None): ..."
-        raise NotImplementedError(message(first, repair=repair))
+        raise NotImplementedError(message(f"{type(self).__name__} lacks a method", repair=repair))
 
     def __enter__(self) -> Self:
         state.dispatch_modes = (*state.dispatch_modes, self)

@@ -40,8 +40,9 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     kernel that was there before is replaced; ``scope`` ends with what was registered inside. While
     an operation of tensorkit has a kernel of yours, all operations take the slow way.
 
-    Raises TypeError for what is no operation, or for compositions of others such as ``tk.matmul``;
-    NotSupportedError for views, which compute nothing.
+    Raises TypeError for what is no operation or no function, for compositions of others such as
+    ``tk.matmul``, and for one device of a kind, ``"cuda:0"``; NotSupportedError for views, which
+    compute nothing.
 
     >>> with tk.library.scope():
     ...     @tk.library.register_kernel(tk.relu, "cpu")
@@ -60,6 +61,8 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     if not is_custom and definition.view:
         raise NotSupportedError(f"{name} is a view: nothing is computed")
     kind = "default" if device_types is None else Device(device_types).type
+    if not callable(func) or str(device_types) not in ("None", kind):
+        raise TypeError(message("A kernel is a function, for a kind of device", repair='"cpu", f'))
     _restore_at_the_end(definition.kernels)
     definition.kernels[kind] = func if is_custom else _on_tensors(definition, func)
     if not is_custom:  # what the direct path calls is not in the table
@@ -108,8 +111,8 @@ def _below(operation: str, kernel: Kernel, *args: Any, **options: Any) -> Any:
         if not isinstance(each, TensorBase):
             raise TypeError(message(f"{who} {type_name(each)}, not a Tensor", repair="return out"))
         check_same_device(*(x.device for x in (*tensors, each)))
-        if any(x._array is each._array for x in tensors):
-            raise AutogradError(f"{who} one of its inputs", repair="return x.clone()")
+        if any(base.storage_of(x) is base.storage_of(each) for x in tensors):
+            raise AutogradError(f"{who} one of its inputs, or a view of it", repair=".clone()")
     return found
 
 
@@ -239,8 +242,7 @@ def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | N
     """
     if not isinstance(op, CustomOp):
         first = f"register_autograd() wants a custom operation, not {getattr(op, '__name__', op)}"
-        repair = '@tk.library.custom_op("mine::name", mutates_args=())'
-        raise TypeError(message(first, repair=repair))
+        raise TypeError(message(first, repair='@tk.library.custom_op("mine::f", mutates_args=())'))
     keep = setup_context or (lambda ctx, inputs, output: None)
     members = {"forward": op._computed, "setup_context": keep, "backward": backward}
     static = {name: staticmethod(member) for name, member in members.items()}

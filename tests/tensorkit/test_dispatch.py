@@ -147,6 +147,7 @@ def test_scope_ends_what_was_registered_inside():
         ("relu", "cpu", TypeError, "str is no operation"),
         (tk.t, "cpu", NotImplementedError, "t is a view"),
         (tk.relu, "gpu", RuntimeError, "Expected one of cpu, cuda"),
+        (tk.relu, "cuda:0", TypeError, "for a kind of device"),
     ],
 )
 def test_register_kernel_refuses(op, device, error, words):
@@ -154,11 +155,17 @@ def test_register_kernel_refuses(op, device, error, words):
         tk.library.register_kernel(op, device, lambda x: x)
 
 
+def test_a_kernel_that_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match="A kernel is a function"):
+        tk.library.register_kernel(tk.relu, "cpu", 3)
+
+
 @pytest.mark.parametrize(
     ("kernel", "error", "words"),
     [
         (lambda x: None, TypeError, "a kernel of relu, returned NoneType, not a Tensor"),
         (lambda x: x, RuntimeError, "returned one of its inputs"),
+        (lambda x: x.view(1, 2).view(2), RuntimeError, "or a view of it"),
         (lambda x: x.cpu(), RuntimeError, "Expected all tensors to be on the same device"),
     ],
 )
@@ -202,6 +209,10 @@ def test_an_error_of_a_kernel_passes_as_it_is():
 
 def _cube(**options):
     return tk.library.custom_op("mine::cube", lambda x, n=3: x**n, mutates_args=(), **options)
+
+
+def _first():
+    return tk.library.custom_op("mine::first", lambda x: x[0], mutates_args=())
 
 
 def test_a_custom_operation_is_refused_by_name_where_it_has_no_kernel():
@@ -260,6 +271,7 @@ def test_backward_through_a_custom_operation_without_a_formula_is_refused():
         ),
         (lambda: tk.library.register_autograd(tk.relu, abs), TypeError, "not relu"),
         (lambda: _cube()(), TypeError, "mine::cube.*missing"),
+        (lambda: _first()(tk.ones(2, 3)), RuntimeError, "or a view of it"),  # as in PyTorch
     ],
 )
 def test_custom_operations_refuse(make, error, words):
