@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +29,7 @@ LAUNCH = "a launch"
 OWN_OPERATION = "a call of an operation with its gradient"
 OPERATION_CHECKED = "gradcheck of an operation with its gradient"
 SUM_WITHOUT_BARRIER = "a sum in a loop without a barrier"
+SAME_BLOCKS = "a launch of several blocks, always as many, without a loop"
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,10 @@ class Rule:
     such as `kernel[blocks, threads](x)`, or `OWN_OPERATION`, a call of what `custom_op` has made,
     beside one of `register_autograd`, or `OPERATION_CHECKED`, a call of `gradcheck` that names one.
     refuses: names that it does not use, such as "linspace", ".data" or `.to("cpu")`, or
-    `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier. `getattr(x,
-    "data")` uses ".data" as well.
+    `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier, or
+    `SAME_BLOCKS`, a launch such as `kernel[64, 32](x)` where there is no loop. With one block a
+    case of more than 1,024 elements fails.
+    `getattr(x, "data")` uses ".data" as well.
     """
 
     words: str
@@ -94,6 +98,9 @@ def _used(tree: ast.AST) -> Iterator[str]:
         yield OWN_OPERATION
     if any(_called(call) == "gradcheck" and operations & _names_in(call) for call in _calls(tree)):
         yield OPERATION_CHECKED
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    if not loops and _has_same_blocks(tree):
+        yield SAME_BLOCKS
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.While):
             if _adds_elements(node) and "syncthreads" not in _calls_in(node):
@@ -115,6 +122,22 @@ def _in_call(call: ast.Call) -> Iterator[str]:
             yield f'.{name}("{argument.value}")'
             if name in ("getattr", "setattr"):
                 yield f".{argument.value}"
+
+
+def _has_same_blocks(tree: ast.AST) -> bool:
+    """Whether a launch has a number of blocks above 1, or a name that is given numbers only."""
+    values = defaultdict[str, list[ast.expr]](list)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AugAssign(ast.Name(name), _, value):
+                values[name].append(value)
+    for call in _calls(tree):
+        match call.func:
+            case ast.Subscript(slice=ast.Tuple(elts=[blocks, _])):
+                given = values[ast.unparse(blocks)] or [blocks]
+                if all(isinstance(each, ast.Constant) and each.value != 1 for each in given):
+                    return True
+    return False
 
 
 def _own_operations(tree: ast.AST) -> set[str]:

@@ -170,6 +170,7 @@ class CountCost(Exercise):
         yield case("add", [(n, k), (n, k)], (n, k), label="element by element")
         yield case("multiply", [(n, 1), (k,)], (n, k), label="broadcast")
         yield case("exp", [(n, m)], (n, m), label="one argument")
+        yield case("einsum", [(n,), (m,)], (n, m), label="products of a column and a row")
         yield case("maximum", [(n,), (n, n)], (n, n), label="the larger ones of a row and a square")
         taken = [(max(n, m), k), (min(n, m),)]
         yield case("take", taken, (min(n, m), k), label="some rows of a matrix")

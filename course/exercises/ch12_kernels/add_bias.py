@@ -175,7 +175,7 @@ class AddBias(KernelExercise):
         yield some(3, 5, (2, 2), (3, 2), "threads too many on both sides")
         yield some(5, 3, (1, 3), (4, 2), "more rows than columns")
         yield some(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
-        yield some(32, 32, (1, 8), (32, 4), "rows of 32, a warp for each")
+        yield some(16, 16, (1, 8), (16, 2), "rows of 16, two for each warp")
         yield some(1, 7, (2, 1), (4, 2), "one row (size 1)")
         yield some(7, 1, (1, 2), (2, 4), "one column (size 1)")
         turned = floats(draw, 5, 3).T
@@ -186,8 +186,8 @@ class AddBias(KernelExercise):
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """One thread for each element of the matrix, and neighbours along x."""
         blocks, threads, *_, rows, columns = args
-        most = rows * columns // 4  # of 32 elements, a row takes 3 transactions, a column over 64
-        if rows * columns > 1000 and counts.transactions > most:
+        most = rows * columns // 4  # of 32 elements, two rows take 3 transactions, columns over 16
+        if rows * columns > 200 and counts.transactions > most:
             return (
                 f"takes {counts.transactions} transactions: neighbouring threads are rows apart",
                 "columns along x: column, row = cuda.grid(2)",

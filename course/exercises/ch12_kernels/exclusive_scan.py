@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import (
+    ALONE,
+    WRITES,
     KernelExercise,
+    accesses,
     changed,
     floats,
+    most_read,
     unfilled,
 )
 from course.notebook.exercise import Case, Draw, case, exercise
@@ -69,8 +74,8 @@ class ExclusiveScan(KernelExercise):
     block of 16 threads.
 
     **Output:** none. `out[i]` becomes `x[0] + ... + x[i - 1]`, and `out[0]` becomes 0; `x` stays as
-    it is. The check counts the barriers, four to twelve, and the reads of `x`, at most two for each
-    element.
+    it is. The check counts the barriers, four to twelve, the reads of `x`, at most two for each
+    element, and what each thread reads and writes: a thread adds one number in each round.
 
     ```python
     x, out = tk.tensor([3.0, 1.0, 2.0]).cuda(), tk.zeros(3).cuda()
@@ -138,17 +143,21 @@ class ExclusiveScan(KernelExercise):
         yield some(1, "one element (size 1)")
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
-        """Few reads of `x`, and four rounds with one to three barriers each."""
+        """Few reads of `x`, four rounds with one to three barriers each, shared by all threads."""
         n = args[-1]
         if counts.loads > 2 * n:
             return (
                 f"reads `x` {counts.loads} times for {n} elements: each thread adds up all before",
                 "each thread reads one element of `x`, and the rounds add in shared memory",
             )
-        if 4 <= counts.barriers <= 12:
-            return None
-        few = "too few" if counts.barriers < 4 else "too many"
-        return (
-            f"has {counts.barriers} barriers, {few} for four rounds",
-            "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
-        )
+        if not 4 <= counts.barriers <= 12:
+            few = "too few" if counts.barriers < 4 else "too many"
+            return (
+                f"has {counts.barriers} barriers, {few} for four rounds",
+                "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
+            )
+        # a round has up to three reads and two writes of a thread, one thread alone 15 of each
+        writes = Counter(thread for thread, kind, _ in accesses(log.shown) if kind == WRITES)
+        if max(writes.values(), default=0) > 12 or most_read(log) > 14:
+            return ALONE
+        return None

@@ -10,7 +10,7 @@ import tensorkit as tk
 from course.exercises.ch12_kernels.kernel_exercise import ONE_BLOCK_TOO_LATE, KernelExercise
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.plain import Seen
-from course.notebook.rules import LAUNCH, Rule
+from course.notebook.rules import LAUNCH, SAME_BLOCKS, Rule
 from tensorkit import cuda
 from tensorkit.errors import KernelError
 
@@ -136,7 +136,8 @@ class OwnRelu(Exercise):
     and trains a layer with it. The cell below does the same with a network.
 
     **Input:** `x`, a contiguous float32 tensor of any shape on the device, possibly without
-    elements. A launch has at least one block.
+    elements. A launch has at least one block, and the number of blocks follows from `x.numel()`, or
+    a thread goes on to further elements in a loop.
 
     **Output:** a tensor of its shape: the larger of 0 and each element, 0 for `-inf` too. The
     threads share the elements. The check
@@ -165,6 +166,11 @@ class OwnRelu(Exercise):
             "The threads share the elements",
             "Each thread takes an element of its own, such as `i = cuda.grid(1)`.",
             needs=("grid", "threadIdx", "blockIdx", ".threadIdx", ".blockIdx"),
+        ),
+        Rule(
+            "the number of blocks follows from `x.numel()`",
+            "So many blocks are too few for some `x`. Take `-(-n // 64)` blocks of 64 threads.",
+            refuses=(SAME_BLOCKS,),
         ),
     )
     hints = (
@@ -231,7 +237,7 @@ class OwnRelu(Exercise):
         yield some(5, 30, label="a larger matrix")
         yield some(2, 3, 4, label="three dimensions")
         yield some(4, 30, label="a layer that trains with it")
-        yield some(97, 89, label="thousands of elements")
+        yield some(103, 10, label="more elements than a block can have threads")
         infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(2, 9)])
         yield case(infinite, False, label="an element of -inf")
         infinite = tk.tensor([[math.inf, -draw.integer(1, 9)], [draw.integer(1, 9), -math.inf]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course.notebook.rules import LAUNCH, SUM_WITHOUT_BARRIER, Rule
+from course.notebook.rules import LAUNCH, SAME_BLOCKS, SUM_WITHOUT_BARRIER, Rule
 
 
 def test_nothing_is_said_to_be_missing_that_another_function_may_do():
@@ -26,3 +26,14 @@ def test_a_loop_in_a_kernel_that_adds_elements_waits_in_each_round():
     assert not rule.is_broken_by(loop + "        cuda.syncthreads()")
     assert rule.is_broken_by("def f(x):\n    while j < 4:\n        total = total + x[j]")
     assert not rule.is_broken_by("def f(x):\n    for j in range(4):\n        y[j] = x[j + 1]")
+
+
+def test_always_as_many_blocks_are_enough_only_for_threads_that_go_on_in_a_loop():
+    rule = Rule("the number of blocks follows", "Count them.", refuses=(SAME_BLOCKS,))
+    launch = "def f(x):\n    k[128, 64](x, n)\n"
+    assert rule.is_broken_by(launch)
+    assert rule.is_broken_by("def f(x):\n    blocks = 128\n    k[blocks, 64](x, n)")
+    assert not rule.is_broken_by("def f(x):\n    k[n // 64 + 1, 64](x, n)")
+    assert not rule.is_broken_by("def f(x):\n    b = 1\n    b += n // 64\n    k[b, 64](x, n)")
+    assert not rule.is_broken_by("def f(x):\n    k[1, 64](x, n)")
+    assert not rule.is_broken_by(launch + "    for i in range(n):\n        x[i] = 0")
