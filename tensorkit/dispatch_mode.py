@@ -71,8 +71,7 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
         found = mode.__torch_dispatch__(func, (), args, kwargs)
     for each in found if isinstance(found, tuple) else (found,):
         if not (records or isinstance(each, TensorBase)):
-            first = f"{type(mode).__name__}.__torch_dispatch__ returned {type_name(each)}"
-            first += f" for {func.__name__}, not a Tensor"
+            first = f"{type(mode).__name__} gives {type_name(each)}, no Tensor, for {func.__name__}"
             raise TypeError(message(first, repair="return func(*args, **(kwargs or {}))"))
     return found
 

@@ -91,7 +91,10 @@ class Memory:
         access = Access(self.log.block, self.log.thread, kind, place, self, index, address)
         self.log.accesses.append(access)
         if min(index) < 0 or not all(map(operator.lt, index, self.host.shape)):
-            self.log.refuse_outside(access)
+            sizes = " x ".join(map(str, self.host.shape))
+            what = f"reaches {access.text}, which is outside of {self.name}"
+            why = f"; {self.name} has {sizes} elements, and none is counted from the end"
+            self.log.refuse(what, why, "a guard around it, if i < n:, or another index", access)
         return index
 
     def __getitem__(self, index: Any) -> Any:
@@ -259,13 +262,6 @@ class Log:
             what = f"races: two {who}s touch {one.text}, and one of them writes"
             why = ", with no barrier between: the result depends on who is first"
             self.refuse(what, why, repair, one, other)
-
-    def refuse_outside(self, access: Access) -> NoReturn:
-        """KernelError for an index outside of its array."""
-        name, sizes = access.memory.name, " x ".join(map(str, access.memory.host.shape))
-        what = f"reaches {access.text}, which is outside of {name}"
-        why = f"; {name} has {sizes} elements, and none is counted from the end"
-        self.refuse(what, why, "a guard around the line, if i < n:, or another index", access)
 
     def check_barrier(self, reached: dict[tuple[int, int], int]) -> None:
         """KernelError if threads of the block have come to different barriers, or to their end."""

@@ -50,12 +50,13 @@ _SHARED = "tile = cuda.shared((16, 16), tk.float32)"
 _INSTEAD = {  # what learners write, and what to write instead
     "Return": ("a kernel returns nothing", "out[i] = value; or if i < n: around the other lines"),
     "List": ("a thread has no lists", f"{_SHARED}, a name for each value, or for j in range(n):"),
-    "Slice": ("a thread works on single elements", "for j in range(n):"),
-    "FunctionDef": ("there is no function within a kernel", "its lines in this place"),
     "Tuple": ("a thread has no tuples", "a name for each value"),
     "Invert": ("`~` of a truth value is another number on a GPU", "not found, or -i - 1"),
     "MatMult": ("`@` is for tensors", "total += a[i, k] * b[k, j], in a loop"),
 }
+# of what is not understood
+_REPAIRS = {"Break": "while i < n and go == 1:", "Continue": "if go == 1:", "UAdd": "no sign +"}
+_REPAIRS |= {"Slice": "for j in range(n):", "Is": "==", "Import": "the line above the kernel"}
 
 
 class Word:
@@ -90,6 +91,7 @@ _MEANINGFUL = (int, float, DType, Word, ModuleType, type, FunctionType, BuiltinF
 class Source(ast.NodeTransformer):
     """What is known of a kernel from its text; KernelError for what cannot be compiled.
 
+    ``types``: of the arguments of a launch, which tell the kinds of those that are numbers.
     ``n_dims`` says in how many dimensions each array is indexed: parameters that are tensors, which
     are ``arrays``, and shared arrays. ``plain`` has the other names, with a line; ``written`` and
     ``added`` the arrays that the kernel changes, and adds to by atomic_add; ``shared`` an array
@@ -99,7 +101,7 @@ class Source(ast.NodeTransformer):
     ``numpy`` around it.
     """
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, types: tuple[type, ...] = ()) -> None:
         self.name = getattr(function, "__name__", repr(function))
         try:
             # own: parameters, and names that are assigned
@@ -118,8 +120,9 @@ class Source(ast.NodeTransformer):
         self.known = {**function.__globals__, **outer}
         if len(self.parameters) < len([*ast.iter_child_nodes(tree.args)]):
             self.refuse("its parameters have no defaults and no *", "def kernel(x, out, n):")
-        self.n_dims, self.plain = dict[str, int](), dict[str, int]()
-        self.shared, self.kinds = dict[str, Any](), dict.fromkeys(self.parameters, _UNKNOWN)
+        self.n_dims, self.plain, self.shared = dict[str, int](), dict[str, int](), dict[str, Any]()
+        kinds = [_KIND_OF.get(each, _UNKNOWN) for each in types or self.parameters]
+        self.kinds = dict(zip(self.parameters, kinds, strict=True))
         self.written, self.added = set[str](), set[str]()
         # without decorators, docstring and annotations
         tree.decorator_list, tree.returns = [], None
@@ -217,7 +220,7 @@ class Source(ast.NodeTransformer):
         self.line, kind = getattr(node, "lineno", self.line), type(node).__name__
         if kind not in _UNDERSTOOD.split():
             text = ast.unparse(node).partition("\n")[0] or kind.lower()
-            default = f"`{text}` is not understood", "total = 0.0, if i < n:, while i < n:"
+            default = f"`{text}` is not understood", _REPAIRS.get(kind, "y = 0.0, or if i < n:")
             self.refuse(*_INSTEAD.get(kind.removesuffix("Comp"), default))
         match node:
             case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]) | ast.While(ast.Constant(1)):
@@ -306,7 +309,7 @@ class Source(ast.NodeTransformer):
     def visit_IfExp(self, node: Any) -> Any:
         kinds = [self.kind(node.body), self.kind(node.orelse)]
         if {*kinds} in _DIFFERENT:
-            self.refuse(f"`a if c else b` of {' and '.join(kinds)}", "0.0, not 0, or int(...)")
+            self.refuse(f"`a if c else b` of {' and '.join(kinds)}", "0.0, or float(...), int(...)")
         names = [each for each in ast.walk(node.test) if isinstance(each, ast.Name)]
         if all(type(self.value(name)) in _NUMBERS for name in names) and not self.gap:
             self.refuse("in `a if c else b` the condition is a constant", "a, or b; or if c:")

@@ -9,7 +9,7 @@ import importlib
 import linecache
 import sys
 import warnings
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -86,7 +86,8 @@ class Kernel:
 
     def __init__(self, function: Any = None) -> None:
         update_wrapper(self, function)
-        self.source = without_warnings(Source, function)
+        self._source = cache(partial(Source, function))
+        self.source = without_warnings(self._source)
 
     def __getitem__(self, sizes: Any) -> Any:
         sizes = sizes if type(sizes) is tuple else (sizes,)
@@ -118,6 +119,7 @@ class Kernel:
             _refuse(TypeError, name, first, f"{name}[...]({', '.join(wanted)})")
         given, backend = dict(zip(wanted, args, strict=True)), as_device("cuda").backend
         ready = [_checked(source, each, value, backend) for each, value in given.items()]
+        without_warnings(self._source, tuple(map(type, args)))  # with these it may not compile
         for parameter in source.written - source.shared.keys():  # also if the launch is refused
             bump_version(given[parameter], name)
         log: Any = None

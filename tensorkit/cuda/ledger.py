@@ -89,8 +89,7 @@ def _counted(count: int, noun: str, plural: str) -> str:
 
 def bytes_of(records: list[Record]) -> str:
     """How many bytes these moved, in words."""
-    in_all = " in all" if len(records) > 1 else ""
-    return _counted(sum(each.bytes for each in records), "byte", "s") + in_all
+    return _counted(sum(x.bytes for x in records), "byte", "s") + " in all" * (len(records) > 1)
 
 
 _open: list[Ledger] = []

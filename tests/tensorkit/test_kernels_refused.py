@@ -21,22 +21,27 @@ REFUSED = {
     "k(x, out, n)": r"k\(x, out, n\) is nothing that both",
     "total = round(2.5)": r"round\(2.5\) is nothing",
     "total = x.sum()": r"x.sum\(\) is nothing",
-    "total = x[0:2]": "a thread works on single elements",
+    "total = x[0:2]": r"`0:2` is not understood(?s:.)*Try: for j in range\(n\):",
+    "def f(y): out[0] = y": r"`def f\(y\):` is not understood",
+    "for j in range(3): break": "Try: while i < n and go == 1:",
+    "for j in range(3): continue": "Try: if go == 1:",
+    "total = +x[0]": r"Try: no sign \+",
+    "if x is n: out[0] = 1.0": "`is` is not understood(?s:.)*Try: ==",
     "if 0 < n < 3: out[0] = 1.0": "one comparison at a time",
     "for value in x: out[0] = value": "a loop goes over a range",
     "for j in range(stop=3): out[0] = 1.0": "a loop goes over a range",
     "a = b = 0.0": "one name is assigned at a time",
     "a, b = 0.0, 1.0": "a thread has no tuples",
-    "total: float = 0.0": "float = 0.0` is not understood",
+    "total: float = 0.0": "float = 0.0` is not understood(?s:.)*Try: y = 0.0",
     "text = 'a'": "a kernel computes with numbers",
     "total = True + True": "a kernel computes with numbers",
     "y = x": "x is an array",
     "z = 1.0 @ 2.0": "`@` is for tensors",
-    "assert n": "`assert n` is not understood",
+    "assert n": "`assert n` is not understood(?s:.)*Try: .*if i < n:",
     "y = f'{n}'": "`f'{n}'` is not understood",
     "while 1: out[0] = 1.0": "a condition with a name",
     "while True: out[0] = 1.0": "a condition with a name",
-    "import math": "`import math` is not understood",
+    "import math": "`import math` is not understood(?s:.)*Try: the line above the kernel",
     "with cuda.simulate(): out[0] = 1.0": "`with cuda.*` is not understood",
     "i = cuda.grid(3)": r"cuda.grid\(3\) is nothing",
     "i = cuda.grid(2)": r"cuda.grid\(2\) is nothing",
@@ -151,6 +156,25 @@ def test_parameters_are_plain():
 
 
 # Refused when it is launched
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("out[0] = n if x[0] > 0.0 else x[1]", "of an integer and an element of an array"),
+        ("out[0] = n if x[0] > 0.0 else 0.5", "of an integer and a float"),
+        ("n = n / 2", "n begins as an integer"),
+    ],
+)
+def test_a_line_that_the_types_of_the_arguments_do_not_fit_is_refused_at_the_launch(line, words):
+    k = body(line)
+    with cuda.simulate():
+        x, out = tensors()
+        k[1, 1](x, out, 3.0)
+        with pytest.raises(KernelError, match=words) as raised:
+            k[1, 1](x, out, 3)
+    assert raised.value.line == 3
+
 
 K = body("cuda.atomic_add(out, 0, x[0] + n)")
 
