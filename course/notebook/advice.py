@@ -154,7 +154,7 @@ def _unless_there(advice: str | None, source: str) -> str | None:
     # what a repair of the library calls `x` may be another tensor than the answer's `x`
     if any(re.search(rf"\b{name}\b", source) for name in re.findall(r"# (\w+): ", advice or "")):
         return None
-    recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=True", advice or "")
+    recommended = re.findall(r"\.(?!syncthreads)\w+_?\((?=\))|\w+=(?=True)", advice or "")
     text = source.replace(" ", "")
     if "requires_grad=True" in text:  # which does the same as the method
         text += ".requires_grad_("
@@ -270,7 +270,18 @@ def _layouts(args: tuple[Any, ...]) -> str:
     )
 
 
-def notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
+_SEEDS = ("tk.manual_seed", "random.seed", "np.random.seed", "numpy.random.seed")
+
+
+def _seeded(source: str) -> list[str]:
+    """The calls in functions of this source that set a seed for the whole process."""
+    nodes = ast.walk(parsed(source) or ast.Module([], []))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    calls = [n for each in functions for n in ast.walk(each) if isinstance(n, ast.Call)]
+    return [ast.unparse(call) for call in calls if ast.unparse(call.func) in _SEEDS]
+
+
+def notes(exercise: Exercise, tried: list[Trial], source: str) -> list[str]:
     """What is worth knowing and costs no points: edge cases, changes, warnings, prints."""
     notes = []
     answered = (trial for trial in tried if trial.outcome.ended in ("returned", "raised"))
@@ -284,6 +295,11 @@ def notes(exercise: Exercise, tried: list[Trial]) -> list[str]:
     changed = [words for trial in tried for words in trial.outcome.left_changed]
     if changed:
         notes.append(sentence(changed))
+    if seeded := _seeded(source):
+        notes.append(
+            f"`{seeded[0]}` in your code sets a seed for the whole notebook. After the check the "
+            "random numbers go on as if it had not run."
+        )
     warned = [text for trial in tried for text in trial.outcome.warned]
     if warned:
         notes.append(f"Python warned while your code ran: {compare.cut(warned[0], 200)}")

@@ -19,7 +19,14 @@ from typing import Any
 
 from course.notebook import answer_text, compare, plain
 from course.notebook.exercise import Exercise, load
-from course.notebook.history import UNKNOWN, Run, changed_names, is_of_this_cell, running_cell
+from course.notebook.history import (
+    UNKNOWN,
+    Run,
+    changed_names,
+    is_of_this_cell,
+    running_cell,
+    running_now,
+)
 from course.notebook.rules import parsed
 
 MOST_READ = 20
@@ -76,7 +83,8 @@ def find(
     if source is None:
         ran = [run for run in about if run.error is None]
         source = ran[-1].source if ran else None
-    note = note or _changed(exercise, runs) or _overwritten(namespace, runs, source)
+    note = note or _changed(exercise, runs)
+    note = note or _overwritten(namespace, [*runs, *running_now()], source)
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)

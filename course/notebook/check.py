@@ -82,7 +82,7 @@ def judge(
         message=mistake.message if mistake else slip.sentence if slip else "",
         mistake=mistake.name if mistake else slip.name if slip else "",
         rows=(*demands, *rows),
-        notes=(*([_TYPED_OFF] if may_be_typed_off else []), *advice.notes(exercise, tried)),
+        notes=(*[_TYPED_OFF] * may_be_typed_off, *advice.notes(exercise, tried, source or "")),
     )
 
 

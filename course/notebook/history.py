@@ -187,8 +187,13 @@ def running_cell() -> str | None:
 
 def runs_until_now() -> list[Run]:
     """Every cell that ran and, with what it has bound so far, the one that runs now."""
+    return [*_runs, *running_now()]
+
+
+def running_now() -> list[Run]:
+    """The cell that runs now, with what it has bound so far; none outside of a notebook."""
     now = _running if _before else []
-    return [*_runs, *(replace(run, bound=_bound(ipython())) for run in now)]
+    return [replace(run, bound=_bound(ipython())) for run in now]
 
 
 def watch() -> None:
@@ -206,7 +211,9 @@ def watch() -> None:
 def _begin(shell: Any, info: Any) -> None:
     _before.clear()
     _before.update(shell.user_ns)
-    number, cell_id = shell.execution_count, getattr(info, "cell_id", None)
+    # IPython counts up before this or after, as its version has it
+    number = len(shell.history_manager.input_hist_parsed)
+    cell_id = getattr(info, "cell_id", None)
     _running[:] = [Run(number, info.raw_cell or "", cell_id, None)]
 
 

@@ -60,14 +60,23 @@ def run_quietly(
             for warning in caught[:MOST_WARNINGS]
         ]
 
-    with restored(names) as observed.left_changed, warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            # what an answer registers in the library is taken out when the answer ends
-            with tk.library.scope(), quiet(printed), refused(without):
+            # what an answer registers in the library is taken out when the answer ends; all that
+            # runs after the answer may call what it has replaced, so that is put back first
+            with (
+                tk.library.scope(),
+                quiet(printed),
+                restored(names) as observed.left_changed,
+                refused(without),
+            ):
                 limited(work, seconds)
         except TimeLimit:
             observed.is_late = True
+        except Exception:
+            if not observed.left_changed:  # else the report has met what the answer replaced
+                raise
     observed.printed = printed.getvalue()
     return observed
 
@@ -146,14 +155,14 @@ def refused(names: tuple[str, ...]) -> Iterator[None]:
     every list or default that holds it, because its code is exchanged.
     """
     functions = [getattr(home, attribute) for home, attribute in map(owner_and_name, names)]
-    codes = [function.__code__ for function in functions]
+    codes = [(function, function.__code__) for function in functions]
     asks, builtins.input = builtins.input, _asked
     try:
-        for function, code, name in zip(functions, codes, names, strict=True):
+        for (function, code), name in zip(codes, names, strict=True):
             function.__code__ = _refusal(name).replace(co_freevars=code.co_freevars)
         yield
-    finally:
-        for function, code in zip(functions, codes, strict=True):
+    finally:  # without a function of Python's: the body may have replaced it
+        for function, code in codes:
             function.__code__ = code
         builtins.input = asks
 
@@ -178,7 +187,7 @@ def _asked(*args: Any, **options: Any) -> Any:
 @cache
 def _refusal(name: str) -> CodeType:
     """The code of a function that raises NotAllowed, which works in every module."""
-    sentence = f"{name} is what you are asked to write here: do it without this call."
+    sentence = f"{name} is switched off while your answer runs: do it without this call."
     lines = ["def refuse(*_, **__):", f"from {__name__} import NotAllowed", "raise NotAllowed"]
     made: dict[str, Any] = {}
     exec("\n    ".join(lines) + f"({sentence!r})", made)

@@ -41,7 +41,7 @@ def _another_exception(answer: AnswerTree, match: re.Match[str]) -> str:
 
 
 def _switched_off(answer: AnswerTree, match: re.Match[str]) -> str:
-    sentence = f"`{match[1]}` does what this exercise asks you to write, and is switched off here."
+    sentence = f"`{match[1]}` is switched off while your answer runs: find a way without it."
     if answer.line and match[1].rpartition(".")[2] not in answer.line:
         return f"{sentence} The library calls it for `{answer.line}`."
     return sentence
@@ -68,7 +68,8 @@ def _takes_one_number(answer: AnswerTree, match: re.Match[str]) -> str:
 
 def _not_recorded(answer: AnswerTree, match: re.Match[str]) -> str:
     if answer.said("One of the differentiated Tensors does not require grad"):
-        return "What you differentiate with respect to does not require grad."
+        name = _with_respect_to(answer) or "a tensor"
+        return f"You differentiate with respect to {name}, which does not require grad."
     sentence = "Nothing on the way to this result was recorded."
     last = max([node.lineno for node in answer.in_the_line(ast.stmt)], default=0)
     for call in answer.nodes(ast.Call):
@@ -86,6 +87,21 @@ def _not_recorded(answer: AnswerTree, match: re.Match[str]) -> str:
             "the way records nothing."
         )
     return f"{sentence} Is there an input with `requires_grad=True`?"
+
+
+def _with_respect_to(answer: AnswerTree) -> str:
+    """The second argument of the only call of `grad` in the line that raised; or ""."""
+    calls = [call for call in answer.in_the_line(ast.Call) if len(call.args) > 1]
+    inputs = [call.args[1] for call in calls if ast.unparse(call.func).endswith("autograd.grad")]
+    return f"`{ast.unparse(inputs[0])}`" if len(inputs) == 1 else ""
+
+
+def _not_used(answer: AnswerTree, match: re.Match[str]) -> str:
+    name = _with_respect_to(answer)
+    return name and (
+        f"You differentiate with respect to {name}, and what you differentiate was not computed "
+        "from it. Name the tensor from which it was computed."
+    )
 
 
 def _of_several(answer: AnswerTree, match: re.Match[str]) -> str:
@@ -484,6 +500,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         _of_several,
     ),
     ("does not require grad", "nothing was recorded", _not_recorded),
+    ("appears to not have been used in the graph", "another leaf", _not_used),
     (
         "leaf Variable",
         "a leaf is written to",
@@ -546,7 +563,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
     ("'function' object", "a function not called", _function_itself),
     ("iteration over a 0-d tensor", "one number for all", _one_for_all),
     (
-        r"NotAllowed: (\S+) is what you are asked to write",
+        r"NotAllowed: (\S+) is switched off",
         "a call that is switched off",
         _switched_off,
     ),

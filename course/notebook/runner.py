@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tensorkit as tk
 from course.notebook import compare
 from course.notebook.exercise import Case, Exercise
@@ -105,8 +107,12 @@ def changed(arguments: list[Any], untouched: Case) -> dict[int, str]:
 
 
 def _changed_in(now: Any, before: Any) -> str:
-    """What of a value is no longer as it was: "values", "requires_grad", "grad" or nothing."""
-    if compare.difference(now, before) is not None:
+    """What of a value is no longer as it was: "values", "requires_grad", "grad" or nothing.
+
+    Numbers are as they were if no bit of them has changed: what is added and subtracted again may
+    come back rounded. An answer that puts all bits back leaves the argument as it was.
+    """
+    if compare.difference(now, before) is not None or _bits(now) != _bits(before):
         return "values"
     if isinstance(now, dict | list | tuple):
         old = before.values() if isinstance(before, dict) else before
@@ -118,6 +124,14 @@ def _changed_in(now: Any, before: Any) -> str:
         return "requires_grad"
     grads = [tensor.grad if tensor.is_leaf else None for tensor in (now, before)]
     return "grad" if compare.difference(*grads) is not None else ""
+
+
+def _bits(value: Any) -> bytes:
+    """The bits of a tensor, an array or a float, in the order of the elements; else nothing."""
+    if isinstance(value, tk.Tensor):
+        value = value.detach().cpu().numpy()
+    is_numeric = isinstance(value, np.ndarray | np.generic | float)
+    return np.asarray(value).tobytes() if is_numeric else b""
 
 
 def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:

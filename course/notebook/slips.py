@@ -10,7 +10,7 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 
 import tensorkit as tk
 from course.notebook import raised
@@ -50,14 +50,22 @@ def _root(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _as_call(node: ast.Attribute) -> str:
-    """A method as it is called: `x.item()`, and `x.reshape(...)` where it takes arguments."""
+_GIVE_ONE_NUMBER = ("argmax", "argmin", "max", "min", "sum", "mean")
+
+
+def _as_call(node: ast.Attribute, right: object) -> str:
+    """A method as it is called: `x.item()`, and `x.reshape(...)` where it takes arguments.
+
+    right: the result that is asked for; if it has dimensions, a sum or the like needs its `dim`.
+    """
     _, *parameters = inspect.signature(getattr(tk.Tensor, node.attr)).parameters.values()
     takes = any(
         parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
         for parameter in parameters
     )
     takes = takes or node.attr in ("clamp", "clamp_")  # which needs one of its two limits
+    has_dimensions = isinstance(right, tk.Tensor) and right.dim() > 0
+    takes = takes or (has_dimensions and node.attr in _GIVE_ONE_NUMBER)
     return f"{ast.unparse(node)}({'...' if takes else ''})"
 
 
@@ -88,7 +96,7 @@ def _not_called(answer: AnswerTree) -> Iterator[Slip]:
         yield Slip(
             "not called",
             f"`{ast.unparse(node)}` is the method itself, and nobody calls it there: write "
-            f"`{_as_call(node)}`.",
+            f"`{_as_call(node, answer.right.value)}`.",
         )
 
 
@@ -112,6 +120,20 @@ def _called_property(answer: AnswerTree) -> Iterator[Slip]:
             )
 
 
+def _is_mask(node: ast.AST, compared: Set[str]) -> bool:
+    """Whether an expression compares, or is the name of a comparison."""
+    return any(
+        isinstance(each, ast.Compare) or (isinstance(each, ast.Name) and each.id in compared)
+        for each in ast.walk(node)
+    )
+
+
+def _names_of_masks(node: ast.Assign) -> Iterator[str]:
+    for target in node.targets if _is_mask(node.value, set()) else ():
+        if isinstance(target, ast.Name):
+            yield target.id
+
+
 def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
     if not answer.said("[Bb]oolean value of Tensor|truth value of an array"):
         return
@@ -122,7 +144,16 @@ def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
                 "not of a mask",
                 f"`not` asks for one answer for all elements. `~({text})` turns each of them.",
             )
+    compared = {name for each in answer.nodes(ast.Assign) for name in _names_of_masks(each)}
     for node in filter(answer.raised_in, answer.nodes(ast.BoolOp)):
+        if not any(_is_mask(value, compared) for value in node.values):
+            text = ast.unparse(node.values[0])
+            yield Slip(
+                "truth of a tensor",
+                f"`{ast.unparse(node)}` asks whether the numbers in `{text}` are other than 0, and "
+                f"needs one answer for all. `{text} is None` asks whether there is no tensor.",
+            )
+            return
         word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
         yield Slip(
             "and, or between masks",
@@ -273,6 +304,21 @@ def _range_ends_early(answer: AnswerTree) -> Iterator[Slip]:
                 f"The last number of `{text}` is `{last} - 2`: `range` leaves out its end. Is one "
                 "missing?",
             )
+
+
+def _rounds_from_one(answer: AnswerTree) -> Iterator[Slip]:
+    """A loop that only repeats, whose rounds are counted from 1."""
+    read = names_read(answer.tree)
+    for loop in answer.nodes(ast.For):
+        text, name = ast.unparse(loop.iter), ast.unparse(loop.target)
+        match loop.iter:
+            case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1), ast.Name() as n]):
+                if name not in read:
+                    yield Slip(
+                        "a round too few",
+                        f"`for {name} in {text}` has one round less than `{n.id}` says: `range` "
+                        f"leaves out its end. `range({n.id})` has {n.id} rounds.",
+                    )
 
 
 def _no_return(answer: AnswerTree) -> Iterator[Slip]:
@@ -588,6 +634,22 @@ def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
             )
 
 
+def _no_gradient_left(answer: AnswerTree) -> Iterator[Slip]:
+    """A `.grad` that is returned and is None."""
+    is_none = answer.outcome.value is None is not answer.right.value
+    is_none = is_none and answer.outcome.ended == "returned"
+    returned = [each.value for each in answer.nodes(ast.Return)] if is_none else []
+    match returned:
+        case [ast.Attribute(attr="grad", value=ast.Name() as of)]:
+            calls = [ast.unparse(call) for call in answer.nodes(ast.Call)]
+            off = next((text for text in calls if text == f"{of.id}.detach()"), "")
+            then = f" What comes of `{off}` does not lead back to `{of.id}`." * bool(off)
+            yield Slip(
+                "no gradient is left",
+                f"`{of.id}.grad` is None: no backward has left a gradient there.{then}",
+            )
+
+
 def _plus_behind_equals(answer: AnswerTree) -> Iterator[Slip]:
     for node in answer.nodes(ast.Assign):
         if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd):
@@ -696,6 +758,7 @@ _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _argument_changed,
     _no_return,
     _returns_none,
+    _no_gradient_left,
     _power_sign,
     _ends_without_return,
     _exception_returned,
@@ -711,6 +774,7 @@ _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _tuple_not_unpacked,
     _written_into_a_copy,
     _range_ends_early,
+    _rounds_from_one,
     _local_in_a_method,
     _another_value,
     _unused_name,

@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -96,6 +97,14 @@ def _set_levels(levels: tuple[int, int]) -> None:
     logging.root.setLevel(of_the_root)
 
 
+def _warnings() -> tuple[list[Any], Any]:
+    return [*warnings.filters], warnings.showwarning
+
+
+def _set_warnings(saved: tuple[list[Any], Any]) -> None:
+    warnings.filters[:], warnings.showwarning = saved  # type: ignore[index]
+
+
 def _set_path(folders: list[str]) -> None:
     sys.path[:] = folders
 
@@ -126,6 +135,7 @@ SETTINGS: dict[str, Setting] = {
     "which levels are logged": (_levels, _set_levels),
     "where modules are looked for": (lambda: [*sys.path], _set_path),
     "the digits of `decimal`": (_digits, _set_digits),
+    "which warnings are shown": (_warnings, _set_warnings),
 }
 """What an answer should leave as it is, in words that follow "your code changes"."""
 
@@ -195,6 +205,7 @@ OWNERS: dict[str, Any] = {
     "tk.autograd": tk.autograd,
 }
 """The modules and classes whose functions an answer might replace."""
+_OF_PYTHON = vars(builtins)
 Names = dict[str, dict[str, Any]]
 """The names of some of these owners, with their values."""
 
@@ -230,7 +241,8 @@ _NAMES: Names = {}
 
 def names_now() -> Names:
     """The names of all owners."""
-    return {path: _names_of(path) for path in OWNERS}
+    # a kernel gives each cell an `input` of its own, equal to that of the cell before
+    return {path: _names_of(path) for path in OWNERS} | {"builtins": _OF_PYTHON.copy()}
 
 
 def _names_of(path: str) -> dict[str, Any]:
@@ -246,7 +258,12 @@ def _put_names_back(names: Names) -> list[str]:
 
     A new name in a module disturbs nobody and stays; in a class it hides what the class inherits.
     """
-    replaced = []
+    # Python's own first, because all that follows calls them, and so without a call of any
+    were = _OF_PYTHON.copy()
+    _OF_PYTHON.update(names["builtins"])
+    replaced = [
+        f"`{name}`" for name, value in names["builtins"].items() if were.get(name) is not value
+    ]
     for path, known in names.items():
         owner = OWNERS[path]
         if _is_same(vars(owner), known):
@@ -255,7 +272,7 @@ def _put_names_back(names: Names) -> list[str]:
         for name, value in known.items():
             if name not in now or now[name] is not value:
                 setattr(owner, name, value)
-                replaced.append(f"`{name}`" if path == "builtins" else f"`{path}.{name}`")
+                replaced.append(f"`{path}.{name}`")
         for name in now.keys() - known.keys() if isinstance(owner, type) else ():
             delattr(owner, name)
             replaced.append(f"`{path}.{name}`")

@@ -110,7 +110,7 @@ class Brighter(Exercise):
         three = [draw.integer(1, 40), draw.integer(180, 255), draw.integer(110, 170)]
         yield case(tk.tensor(three).float(), -draw.integer(50, 100), label="three pixels, darker")
         yield case(
-            tk.tensor([[float(number) for number in draw.integers(3, 0, 180)] for _ in range(2)]),
+            tk.tensor([[number / 10 for number in draw.integers(3, 1, 1800)] for _ in range(2)]),
             draw.integer(20, 60),
             label="any photo, brighter",
         )

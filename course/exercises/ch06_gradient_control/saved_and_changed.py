@@ -109,8 +109,9 @@ class SavedAndChanged(Exercise):
     usual_mistakes = {
         "through .data": (
             _through_data,
-            "No error now, and a wrong gradient: `.data` writes past the version count, so exp's "
-            "formula used the changed numbers. Make a new tensor instead.",
+            "No error now, and a wrong gradient: exp's formula used the changed numbers. What is "
+            "written through `.data` or a NumPy array is not counted as a version, so nothing "
+            "notices it. Make a new tensor instead.",
         ),
         "one factor detached": (
             _through_a_detached_name,

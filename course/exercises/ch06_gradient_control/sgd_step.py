@@ -143,8 +143,9 @@ class SgdStep(Exercise):
     usual_mistakes = {
         "through .data": (
             _through_data,
-            "The parameters are right, and what is written through `.data` is not counted as a "
-            "version. Write into the parameter itself, inside `with tk.no_grad():`.",
+            "The parameters are right, and their versions do not count the change, as with all "
+            "that is written through `.data` or a NumPy array. Write into the parameter itself, "
+            "inside `with tk.no_grad():`.",
         ),
         "new names": (
             _new_names,

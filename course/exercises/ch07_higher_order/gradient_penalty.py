@@ -108,7 +108,8 @@ class GradientPenalty(Exercise):
             _slope_asked_afterwards,
             "`requires_grad_()` makes the slope a new leaf: backward ends there, and `w.grad` "
             "stays None. The slope must be recorded while it is computed: `create_graph=True`.",
-            r"^(?!(?s:.*)create_graph=True)(?s:.*)(requires_grad_\((?s:.*)){3}|slope.requires_grad",
+            r"^(?!(?s:.*)create_graph)(?s:.*)"
+            r"((requires_grad_\((?s:.*)){3}|slope.requires_grad)",
         ),
         "of the model": (
             _of_the_model,
@@ -137,7 +138,7 @@ class GradientPenalty(Exercise):
             _slope_without_history,
             "`retain_graph=True` keeps the graph and records nothing. `create_graph=True` records "
             "the slope.",
-            r"retain_graph=True",
+            r"^(?!(?s:.*)create_graph)(?s:.*)retain_graph=True",
         ),
     }
 

@@ -134,7 +134,7 @@ class HessianVector(Exercise):
             _graph_not_recorded,
             "The gradient has no history, so it cannot be differentiated. `create_graph=True` "
             "belongs into the call that computes the gradient.",
-            r"^(?!(?s:.*)create_graph=True)",
+            r"^(?!(?s:.*)create_graph)",
         ),
         "the whole Hessian": (
             lambda x, v: tk.autograd.functional.hessian(_cubes_and_square, x) @ v,

@@ -104,7 +104,7 @@ class SecondDerivative(Exercise):
             _without_the_graph,
             "The slope has no history, so it cannot be differentiated. `create_graph=True` belongs "
             "into the call that computes the slope.",
-            r"^(?!(?s:.*)create_graph=True)",
+            r"^(?!(?s:.*)create_graph)",
         ),
     }
 

@@ -88,8 +88,8 @@ class Unscaled(Exercise):
     usual_mistakes = {
         "divided in float16": (
             _divided_in_half,
-            "You divide in float16 and cast afterwards, so what is small has become 0 already: the "
-            "scale was for nothing. First `.float()`, then divide.",
+            "You divide in float16 and cast afterwards. float16 ends at 65,504, where a scale may "
+            "be larger, and what is very small becomes 0 in it. First `.float()`, then divide.",
         ),
         "still float16": (
             _still_half,

@@ -270,3 +270,10 @@ def test_a_cell_keeps_its_names_and_not_its_tree() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 1_000_000  # a notebook may have hundreds of such cells; a tree has millions
+
+
+def test_a_name_of_the_library_is_said_to_be_overwritten_where_it_was():
+    own = "import tensorkit as tk\ndef strides_of(shape):\n    return tk.zeros(1)\n"
+    check = "check('sample-strides')"
+    assert "`tk` is no longer what it was: cell [4] gave" in words(own, "1", f"tk = 5\n{check}")
+    assert "`tk` is no longer what it was: cell [3] gave" in words(own, "tk = 5", check)

@@ -65,6 +65,45 @@ SLIPS = [
     ("linear-gradients", "return b.item, w, b", "not called", "write `b.item()`"),
     ("without-batch", "return batch.squeeze[0]", "not called", "write `batch.squeeze()`"),
     ("brighter", "return (pixels + amount).clamp", "not called", ".clamp(...)`"),
+    ("nearest-centre", "return (points - centres[0]).argmin", "not called", ".argmin(...)`"),
+    (
+        "block-means",
+        "for _ in range(1, size):\n        x = x + 1\n    return x",
+        "a round too few",
+        "",
+    ),
+    (
+        "sgd-step",
+        (
+            "with tk.no_grad():\n        for p, g in zip(parameters, gradients):\n"
+            "            p -= lr * (g or 0)"
+        ),
+        "truth of a tensor",
+        "`g or 0` asks whether the numbers in `g` are other than 0",
+    ),
+    (
+        "gradient-penalty",
+        (
+            "x, w = x.clone().requires_grad_(), w.clone().requires_grad_()\n"
+            "    y = tk.tanh(x @ w.detach()).sum()\n"
+            "    (slope,) = tk.autograd.grad(y, x, create_graph=True)\n"
+            "    (slope**2).sum().backward()\n"
+            "    return w.grad"
+        ),
+        "no gradient is left",
+        "What comes of `w.detach()` does not lead back to `w`.",
+    ),
+    (
+        "gradient-penalty",
+        (
+            "x, w = x.clone().requires_grad_(), w.clone().requires_grad_()\n"
+            "    (slope,) = tk.autograd.grad(tk.tanh(x @ w).sum(), x)\n"
+            "    (slope.requires_grad_() ** 2).sum().backward(create_graph=True)\n"
+            "    return w.grad"
+        ),
+        "no gradient is left",
+        "`w.grad` is None",
+    ),
     (
         "cleaned",
         "x = readings.clone()\n    x[x < 0] = x[x >= 0]\n    return x",
@@ -255,6 +294,7 @@ def test_a_slip_is_named(id, body, name, words):
         "def f(x",
         "def f(x):\n    return x[: x.shape[0] // 2], [i for i in range(len(x) // 2)]",
         "def f(pairs):\n    return [a for a, _ in pairs if a]",
+        "def f(x, n):\n    for i in range(1, n):\n        x[i] += x[i - 1]\n    return x",
         "def f(x):\n    for n in range(len(x)):\n        if x[n]:\n            return n",
         "class F:\n    def set(self, x):\n        x = self.x = x\n        return x",
         "@cuda.kernel\ndef f(x, out):\n    out[0] = 0\n    out[0] += x[0]",
@@ -353,7 +393,7 @@ def test_a_known_mistake_comes_before_a_slip_and_a_line_that_does_nothing_before
         ("x.data[:] = 1", "too many indices for array: array is 0-d", "a slice of", "`[...]`"),
         ("raise ValueError", "", "raises where there is a result", "`raise ValueError` is a line"),
         ("return x + y", "The size of tensor a (2)", "shapes that do not fit", "at the right"),
-        ("return x + y", "NotAllowed: f is what you are asked to write", "a call", "calls it for"),
+        ("return x + y", "NotAllowed: f is switched off", "a call", "calls it for"),
         (
             "a, b = x",
             "not enough values to unpack (expected 2, got 1)",
@@ -380,6 +420,14 @@ def test_a_known_mistake_comes_before_a_slip_and_a_line_that_does_nothing_before
         ("x.backward()", "'float' object has no attribute 'backward'", "a number", "`.item()`"),
         ("x.own()", "'float' object has no attribute 'own'", "", ""),
         ("return 5", "converted to Scalar", "", ""),
+        ("tk.autograd.grad(x, y)", "appears to not have been used in the graph", "another", "`y`"),
+        ("x.backward()", "appears to not have been used in the graph", "", ""),
+        (
+            "tk.autograd.grad(x, y)",
+            "One of the differentiated Tensors does not require grad",
+            "nothing",
+            "to `y`, which",
+        ),
         ("return x[n] + y[n]", "index 0 is out of bounds", "an index", "One of `x[n]`, `y[n]`"),
         ("return a / n + a / m", "division by zero", "", ""),
     ],

@@ -51,6 +51,8 @@ CHANGES = {
     "when garbage is collected": lambda: gc.set_threshold(1),
     "which levels are logged": lambda: logging.root.setLevel(logging.DEBUG),
     "where modules are looked for": lambda: sys.path.append("/"),
+    "which warnings are shown": lambda: warnings.simplefilter("ignore"),
+    "`len`": lambda: setattr(builtins, "len", odd),
     "the digits of `decimal`": lambda: setattr(decimal.getcontext(), "prec", 3),
     "the environment variables": other_environment,
     "what an interrupt does": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
@@ -168,12 +170,44 @@ def test_random_numbers_go_on_as_if_nothing_had_been_checked(monkeypatch):
     assert numbers() == expected
 
 
-def test_filters_of_warnings_and_threads_are_as_before():
+def test_a_seed_for_the_whole_notebook_is_said_and_one_of_an_own_generator_is_not():
+    def notes(line):
+        source = f"def strides_of(shape):\n    {line}\n    return ()"
+        names = {"tk": tk, "np": np, "random": random}
+        exec(source, names)
+        return str(judge(STRIDES, names["strides_of"], source=source).notes)
+
+    for line in ("tk.manual_seed(1)", "random.seed(1)", "np.random.seed(1)"):
+        assert f"`{line}` in your code sets a seed for the whole notebook" in notes(line)
+    for line in ("tk.Generator().manual_seed(1)", "tk.rand(1)", "np.random.default_rng(1)"):
+        assert "seed" not in notes(line)
+
+
+def test_an_answer_that_replaces_what_reports_call_is_reported():
     def answer(shape):
-        warnings.simplefilter("ignore")
+        builtins.len = builtins.isinstance = builtins.zip = odd
+        raise ValueError
+
+    report = judge(STRIDES, answer)
+    assert report.status == "failed"
+    assert "Your code changes `isinstance`, `len` and `zip` and leaves it so." in str(report.notes)
+
+
+def test_an_input_that_each_cell_gets_anew_is_not_said_to_be_changed(monkeypatch):
+    class Kernel:
+        def input(self):
+            return ""
+
+    def answer(shape):
+        CHANGES["`print`"]()
         return sample.strides_of(shape)
 
-    before = list(warnings.filters)
-    judge(STRIDES, answer)
-    assert warnings.filters == before
+    kernel = Kernel()
+    for _ in range(2):  # equal, and not the same object
+        monkeypatch.setattr(builtins, "input", kernel.input)
+        assert judge(STRIDES, answer).notes[0].startswith("Your code changes `print` and leaves")
+
+
+def test_threads_are_as_before():
+    judge(STRIDES, sample.strides_of)
     assert threading.excepthook is SETTINGS["the hooks of Python"][0]()[2]
