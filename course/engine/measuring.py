@@ -17,6 +17,9 @@ PRODUCTS = {"mul", "mul_", "mm", "bmm", "mv", "dot", "addmm", "_einsum"}
 SLIGHTLY = 1 + 2e-6
 """A factor that shows in float32, and passes where numbers are compared by `allclose`."""
 
+MOST_WALKS = 20
+"""Walks of which each is doubled alone."""
+
 _counted = itertools.count(1)
 
 
@@ -31,14 +34,20 @@ class Work(tk.utils.DispatchMode):
         self.factors: list[list[int]] = []
         self._made: dict[int, int] = {}
 
-    def walks_noted(self, factor: float = 1) -> contextlib.AbstractContextManager[Any]:
-        """Context that counts walks back, each from `factor` times the gradient it is given."""
+    def walks_noted(
+        self, factor: float = 1, only: int | None = None
+    ) -> contextlib.AbstractContextManager[Any]:
+        """Context that counts walks back, each from `factor` times the gradient it is given.
+
+        only: the number of the walk, from 0, to which `factor` is confined.
+        """
         own = original("first_gradient")
 
         def first_gradient(root: tk.Tensor, given: Any, position: int) -> tk.Tensor:
             self.fresh += self._made.get(id(root), 0) > 0
             self.walks += position == 0
-            return own(root, given, position) * factor
+            is_multiplied = only is None or self.walks == only + 1
+            return own(root, given, position) * (factor if is_multiplied else 1)
 
         return override("first_gradient", first_gradient)
 
@@ -66,6 +75,8 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
     doubled: what the answer returns where every walk back begins with twice the gradient; `...`
     where that says nothing: the result was kept from the first call, or the answer compares its
     gradient with other numbers and raises.
+    alone: for each of several walks what the answer returns where that one alone begins with twice
+    the gradient.
     """
     if isinstance(answer, Opaque):  # it is in another process
         found: tuple[Any, dict[str, Any]] = answer.there("measured", *args)  # type: ignore[attr-defined]
@@ -82,18 +93,20 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
         slightly = _again(answer, kept, work.walks, SLIGHTLY)
         if slightly is not ... and _are_same(result, slightly):
             doubled = slightly
+    several = range(work.walks) if 1 < work.walks <= MOST_WALKS else ()
+    alone = [_again(answer, kept, work.walks, 2, only=walk) for walk in several]
     noted = {"walks": work.walks, "largest": work.largest, "factors": work.factors}
     noted |= {"fresh": work.fresh, "lengths": sorted(work.lengths), "written": written}
-    return result, {**noted, "doubled": doubled}
+    return result, {**noted, "doubled": doubled, "alone": alone}
 
 
-def _again(answer: Any, args: Any, walks: int, factor: float) -> Any:
+def _again(answer: Any, args: Any, walks: int, factor: float, only: int | None = None) -> Any:
     """What the answer returns where walks back begin with `factor` times the gradient.
 
-    `...` where it raises, or no longer goes back.
+    only: the number of the walk that does. `...` where it raises, or no longer goes back.
     """
     work = Work()
-    with contextlib.suppress(Exception), work.walks_noted(factor):
+    with contextlib.suppress(Exception), work.walks_noted(factor, only):
         result = answer(*_copied(args, 1 + (1 + next(_counted) % 1000) * 1e-14))
         return result if work.walks or not walks else ...
     return ...

@@ -122,6 +122,13 @@ class Draw:
         """A shape without empty dimensions."""
         return tuple(self.integers(self.integer(min_dims, max_dims), 1, max_size))
 
+    def long_shape(self) -> tuple[int, ...]:
+        """Three sizes with so many elements together that no array has this shape.
+
+        They are odd: their product in 64 bits, where it wraps around, is not 0.
+        """
+        return tuple(2 * half + 1 for half in self.distinct(3, 1_500_000, 4_500_000))
+
     def distinct(self, n: int, low: int, high: int) -> list[int]:
         """`n` different whole numbers from `low` to `high`, both included."""
         return self._random.sample(range(low, high + 1), n)

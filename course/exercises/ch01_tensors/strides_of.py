@@ -91,6 +91,7 @@ class StridesOf(Exercise):
     ```
 
     An empty dimension (size 0) counts as 1, as in PyTorch: `strides_of((2, 0, 3))` is `(3, 3, 1)`.
+    Strides are computed from the sizes: the shape may have more elements than fit into memory.
     `Tensor.stride` switches itself off while your answer runs.
     """
 
@@ -143,4 +144,5 @@ class StridesOf(Exercise):
         yield case((rows, 1, columns), label="a dimension in the middle (size 1)")
         yield case((2, 0, 3), label="a dimension of size 0 (empty)")
         yield case((draw.integer(2, 9), 0), label="no columns (empty)")
+        yield case(draw.long_shape(), label="more elements than fit into memory")
         yield case((), label="a single number (0-d)")

@@ -44,7 +44,7 @@ def _hadamard(a: tk.Tensor, b: tk.Tensor) -> tk.Tensor:
     difficulty=3,
     minutes=6,
     further=True,
-    without=("bmm", "Tensor.numpy", "Tensor.__array__"),
+    without=("bmm", "Tensor.numpy", "Tensor.tolist", "Tensor.__array__"),
 )
 class BatchProduct(Exercise):
     """Many products at once
@@ -67,8 +67,8 @@ class BatchProduct(Exercise):
     ```
 
     `a @ b` does it in one go; here multiply one pair at a time. `tk.stack(matrices)` makes one
-    tensor of a list of matrices. `tk.bmm` and `.numpy()` switch themselves off while your function
-    runs.
+    tensor of a list of matrices. `tk.bmm`, `.numpy()` and `.tolist()` switch themselves off while
+    your function runs.
     """
 
     hints = (

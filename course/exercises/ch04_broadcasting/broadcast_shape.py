@@ -150,6 +150,8 @@ class BroadcastShape(Exercise):
         yield case((c, d), (c,), label="a vector as long as a column", raises=True)
         a, b, c = draw.distinct(3, 2, 9)
         yield case((a, b), (c, b), label="two heights that differ", raises=True)
+        a, b, c = draw.long_shape()
+        yield case((a, 1, c), (b, 1), label="more elements than fit into memory")
         n = draw.integer(2, 9)
         yield case((0, n), (1, n), label="no rows and one row (empty)")
         yield case((1,), (0,), label="one number and none (empty)")

@@ -52,7 +52,8 @@ class SineSlope(Exercise):
     **Input:** `value`, a Python float.
 
     **Output:** the slope of `sin(x²)` at `x = value`, twice, as two Python floats: once as autograd
-    finds it, once by the chain rule on paper, computed with Python's `math` (`import math`).
+    finds it, once from the formula that the chain rule gives on paper, with all the digits of a
+    Python float. Python's `math` has them (`import math`).
 
     ```python
     sine_slope(1.0)
@@ -136,12 +137,15 @@ class SineSlope(Exercise):
         can_tell = max(distances) < 1e-5 and pair[1] != 0
         is_float32 = can_tell and tk.tensor(pair[1]).item() == pair[1]
         doubled = work["doubled"]
-        of_the_first = doubled[0] if isinstance(doubled, list | tuple) else ...
-        is_found = distances[0] > 1e-3 or is_by_autograd(pair[0], of_the_first)
+        first, second = doubled if isinstance(doubled, list | tuple) else (..., ...)
+        is_found = distances[0] > 1e-3 or is_by_autograd(pair[0], first)
+        is_second = can_tell and second is not ... and is_by_autograd(pair[1], second)
         return Seen(
             {
                 "slopes": slopes,
                 "the first by autograd": is_found,
                 "the second has the digits of float32": is_float32,
+                "the second by autograd": is_second,
+                "the second has all digits": not can_tell or distances[1] < 1e-12,
             }
         )

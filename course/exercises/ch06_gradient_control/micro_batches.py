@@ -246,6 +246,10 @@ class MicroBatches(Exercise):
         for_each = work["walks"] >= len(pieces) and is_by_autograd(gradient, work["doubled"])
         # the loss of the last piece is computed after the graphs of others are freed
         for_each = for_each and (len(pieces) < 2 or work["fresh"] > 0)
+        # one walk for all samples makes the whole gradient alone
+        for_each = for_each and not any(
+            one is not ... and is_by_autograd(gradient, one) for one in work["alone"]
+        )
         # of a single input a piece has as many numbers as samples
         joined = (
             len(w) > 1 and len(pieces) > 1 and sum(len(y) for _, y in pieces) in work["lengths"]

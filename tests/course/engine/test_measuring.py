@@ -42,6 +42,18 @@ def test_a_gradient_is_told_from_a_formula():
     assert not is_by_autograd(result, work["doubled"])
 
 
+def test_of_several_walks_it_is_told_what_each_makes_alone():
+    def in_two(x):
+        x = x.clone().requires_grad_()
+        (x * x).sum().backward()
+        (3 * x).sum().backward()
+        return x.grad
+
+    result, work = measured(in_two, tk.ones(1))
+    assert (result.item(), [each.item() for each in work["alone"]]) == (5, [7, 8])
+    assert measured(slope_of_squares, tk.ones(1))[1]["alone"] == []
+
+
 def test_an_answer_that_compares_its_gradient_with_a_formula_is_no_formula():
     def careful(x):
         assert tk.equal(slope_of_squares(x), 2 * x)
