@@ -294,7 +294,9 @@ def _asked_of_another(answer: AnswerTree, match: re.Match[str]) -> str:
     if not hasattr(tk.Tensor, name):
         return ""
     what, how = _NO_TENSORS["float" if kind == "int" else kind]
-    return f"{what} has no `{name}`; a tensor has. {how}"
+    if kind == "str" and (".items()" in answer.text or "for " not in answer.text):
+        how = ""
+    return f"{what} has no `{name}`; a tensor has. {how}".strip()
 
 
 def _list_for_a_tensor(answer: AnswerTree, match: re.Match[str]) -> str:

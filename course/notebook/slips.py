@@ -146,8 +146,9 @@ def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
             )
     compared = {name for each in answer.nodes(ast.Assign) for name in _names_of_masks(each)}
     for node in filter(answer.raised_in, answer.nodes(ast.BoolOp)):
-        if not any(_is_mask(value, compared) for value in node.values):
-            text = ast.unparse(node.values[0])
+        first = node.values[0]
+        if isinstance(first, ast.Name) and first.id not in compared:
+            text = first.id
             yield Slip(
                 "truth of a tensor",
                 f"`{ast.unparse(node)}` asks whether the numbers in `{text}` are other than 0, and "
@@ -635,19 +636,24 @@ def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
 
 
 def _no_gradient_left(answer: AnswerTree) -> Iterator[Slip]:
-    """A `.grad` that is returned and is None."""
-    is_none = answer.outcome.value is None is not answer.right.value
-    is_none = is_none and answer.outcome.ended == "returned"
-    returned = [each.value for each in answer.nodes(ast.Return)] if is_none else []
-    match returned:
-        case [ast.Attribute(attr="grad", value=ast.Name() as of)]:
-            calls = [ast.unparse(call) for call in answer.nodes(ast.Call)]
-            off = next((text for text in calls if text == f"{of.id}.detach()"), "")
-            then = f" What comes of `{off}` does not lead back to `{of.id}`." * bool(off)
-            yield Slip(
-                "no gradient is left",
-                f"`{of.id}.grad` is None: no backward has left a gradient there.{then}",
-            )
+    """A `.grad` that is returned, alone or in a tuple, and is None."""
+    given, right = answer.outcome.value, answer.right.value
+    returned = [each.value for each in answer.nodes(ast.Return)]
+    if len(returned) != 1 or answer.outcome.ended != "returned":
+        return
+    parts = [(returned[0], given, right)]
+    if isinstance(returned[0], ast.Tuple) and isinstance(given, tuple) and isinstance(right, tuple):
+        parts = list(zip(returned[0].elts, given, right, strict=False))
+    texts = {ast.unparse(call) for call in answer.nodes(ast.Call)}
+    for node in [node for node, one, other in parts if one is None is not other]:
+        match node:
+            case ast.Attribute(attr="grad", value=ast.Name(id=name)):
+                off = f" What comes of `{name}.detach()` does not lead back to `{name}`."
+                yield Slip(
+                    "no gradient is left",
+                    f"`{name}.grad` is None: no backward has left a gradient there."
+                    + off * (f"{name}.detach()" in texts),
+                )
 
 
 def _plus_behind_equals(answer: AnswerTree) -> Iterator[Slip]:
@@ -673,6 +679,14 @@ def _truth_of_a_tensor(answer: AnswerTree) -> Iterator[Slip]:
                 f"one answer for all. `if {text} is not None:` asks whether there is a tensor.",
             )
         is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        name = getattr(test.operand, "id", "") if isinstance(test, ast.UnaryOp) else ""
+        masks = {each for node in answer.nodes(ast.Assign) for each in _names_of_masks(node)}
+        if is_not and name and name not in masks:
+            yield Slip(
+                "truth of a tensor",
+                f"`if {text}:` asks whether the numbers in `{name}` are 0, and needs one answer "
+                f"for all. `if {name} is None:` asks whether there is no tensor.",
+            )
         reads_on = names_read(test) & names_read(ast.Module(node.body, []))
         is_one = isinstance(test, ast.Compare) and len(test.ops) == 1
         if is_not or (is_one and not reads_on):

@@ -212,6 +212,13 @@ class MicroBatches(Exercise):
             _cleared_between,
             "You clear the gradient before each piece, so only the last one counts. Here they are "
             "meant to add up.",
+            r"\n        .*(grad = |zero)",
+        ),
+        "the last loss": (
+            _cleared_between,
+            "Behind the loop there is only the loss of the last piece. Call `backward` for each "
+            "piece, in the loop.",
+            r"(?m)^    \S.*backward\(",
         ),
         "divided by the share": (
             lambda pieces, w: _batches(pieces, w, lambda part, whole, batches: whole / part),

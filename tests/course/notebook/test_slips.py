@@ -82,6 +82,26 @@ SLIPS = [
         "`g or 0` asks whether the numbers in `g` are other than 0",
     ),
     (
+        "sgd-step",
+        (
+            "for p, g in zip(parameters, gradients):\n        if not g:\n            continue\n"
+            "        p.data -= lr * g"
+        ),
+        "truth of a tensor",
+        "`if g is None:` asks whether there is no tensor",
+    ),
+    (
+        "linear-gradients",
+        (
+            "w, b = w.clone().requires_grad_(), b.clone().requires_grad_()\n"
+            "    loss = ((x @ w.detach() + b - target) ** 2).mean()\n"
+            "    loss.backward()\n"
+            "    return loss.item(), w.grad, b.grad"
+        ),
+        "no gradient is left",
+        "What comes of `w.detach()` does not lead back to `w`.",
+    ),
+    (
         "gradient-penalty",
         (
             "x, w = x.clone().requires_grad_(), w.clone().requires_grad_()\n"
@@ -441,6 +461,16 @@ def test_an_exception_is_told_by_what_stands_in_its_line(line, error, name, word
     assert (found.name if found else "").startswith(name)
     assert words in (found.sentence if found else "")
     assert bool(found) == bool(name)
+
+
+def test_the_keys_of_a_dictionary_are_spoken_of_where_a_loop_gives_them():
+    def said(line):
+        error = AttributeError("'str' object has no attribute 'to'")
+        outcome = Outcome("raised", error=error, message=(str(error), ""), where=f"line 2: {line}")
+        return first_slip(f"def f(x):\n    {line}\n", outcome, Outcome(value=1)).sentence
+
+    assert "`.items()`" in said("return [each.to(1) for each in x]")
+    assert said("return x.to(1)") == "A text has no `to`; a tensor has."
 
 
 def test_another_exception_than_the_one_that_is_asked_for_is_named():
