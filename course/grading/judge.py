@@ -68,7 +68,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     is_cut_short = judge.is_late or runner.is_over or runner.troubles
     stalled = time.perf_counter() - begun - (_busy(warm) - busy_before)
     if stalled > STALL_LIMIT_S and is_cut_short:
-        return ungraded(source, submission, seed, f"{_STOOD_STILL} {stalled:.0f} seconds")
+        return ungraded(source, submission, seed, _STOOD_STILL)
     return Result(
         **_common(source, submission, seed),
         profile=warm.profile,
@@ -82,7 +82,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
 
 _STOOD_STILL = (
     "Grading stood still (Ctrl-Z, a machine that slept, or too much else on it), while a learner's "
-    "time went on, for"
+    f"time went on, for more than {STALL_LIMIT_S:g} seconds"
 )
 
 

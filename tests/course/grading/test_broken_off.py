@@ -86,7 +86,7 @@ def test_a_submission_that_kills_workers_is_ungraded_and_tried_again(
     assert school.scores() == {"ada": 20, "bob": 20, "eve": 20}
 
 
-@pytest.mark.parametrize("step", ["write_page", "Writer._grade", "Writer._write_result"])
+@pytest.mark.parametrize("step", ["write_page", "Writer._grade", "Result.to_json"])
 def test_a_run_broken_off_while_it_writes_is_finished_by_the_next(
     school: School, half: bytes, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
