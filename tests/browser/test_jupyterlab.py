@@ -228,7 +228,7 @@ def run_all(lab: Lab) -> RunAll:
     playwright.expect(lab.page.get_by_text("| Idle")).to_be_visible(timeout=60 * SECONDS)
     assert all(NUMBERED.match(text) for text in prompts.all_text_contents())
     last = list(EXERCISES)[-1]
-    playwright.expect(lab.output(f"check-{last}")).to_be_visible()
+    playwright.expect(lab.output(f"check-{last}")).to_be_visible(timeout=60 * SECONDS)
     lab.shoot("2 run all")
     errors = lab.page.locator('.jp-Notebook [data-mime-type="application/vnd.jupyter.error"]')
     return RunAll(
