@@ -76,7 +76,7 @@ print(w.grad)
 # %% [markdown]
 # The picture shows what happens if the gradient is not cleared. `w` begins at 0 and should reach 2,
 # in steps against the gradient of $(w - 2)^2$. In one run each step uses its own gradient. In the
-# other run it uses the sum of its gradient and all gradients before it.
+# other run each step uses the sum of its own gradient and all gradients before it.
 
 
 # %% role="show"
@@ -304,6 +304,10 @@ try:
 except RuntimeError as error:
     print(str(error).partition(":")[0])
 
+# %% [markdown]
+# Which line wrote? In a block `with autograd.recording():` each operation also notes its line, and
+# `explain.inplace` shows the line of the node and the line of the write:
+
 # %% role="show"
 with autograd.recording():
     x = tk.tensor([1.0, 2.0], requires_grad=True)
@@ -392,9 +396,9 @@ for _ in range(3):
 print(total)
 
 # %% [markdown]
-# This makes it possible to compute a batch that does not fit into memory. Split the batch into
-# pieces, call `backward` for each piece, and update once at the end. The gradients of the pieces
-# are added, and each graph is freed before the next one begins.
+# Gradients add up, and a graph is freed with its result. So you can compute a batch that does not
+# fit into memory: split the batch into pieces, call `backward` for each piece, and update once at
+# the end. The gradients of the pieces are added, and each graph is freed before the next one begins.
 #
 # The sum is the gradient of the large batch only if each piece has its right weight. For a loss
 # that is a mean, the weight is the share of the samples that are in this piece.

@@ -15,8 +15,8 @@
 #
 # In this chapter you train a network. You fit a line by hand, put the steps into a loop, and then
 # use modules, losses, optimizers and data loaders. At the end a network of yours reads handwritten
-# digits. You can write such a program, find the mistakes that stop a network from learning, and run
-# the program in PyTorch after you change the imports.
+# digits. Afterwards you can write such a program, find the mistakes that stop a network from
+# learning, and run the program in PyTorch: only the imports change.
 #
 # The core exercises take about 40 minutes, reading and running the cells about 35 more. Exercises
 # marked *further* give no points. You can take a break before the section on optimizers.
@@ -277,8 +277,9 @@ print(targets.dtype, counts)
 # samples once is an **epoch**.
 #
 # `TensorDataset` combines tensors: its item `i` is the pair of input `i` and target `i`.
-# `random_split` splits the items at random, here into a training set and a test set. `DataLoader`
-# makes batches.
+# `random_split` splits the items at random, here into a training set and a test set. The steps use
+# the training set only, so the test set can show what the network does with new photos.
+# `DataLoader` makes batches.
 
 # %%
 tk.manual_seed(0)
@@ -366,9 +367,9 @@ for right in range(3):
 
 # %% [markdown]
 # The logarithm of 0.6652 is -0.4076. `F.cross_entropy` takes *scores* and labels and returns the
-# mean over the batch. It computes the logarithm of the softmax in one step, `F.log_softmax`, and
-# takes the entry of the right class, `F.nll_loss`. For large scores, softmax and logarithm one
-# after the other fail:
+# mean over the batch. It calls two functions: `F.log_softmax` computes the logarithm of the softmax
+# in one step, and `F.nll_loss` takes the entry of the right class with a minus sign. For large
+# scores, softmax and logarithm one after the other fail:
 
 # %%
 large = tk.tensor([[1000.0, 0.0]])
@@ -383,7 +384,7 @@ print(F.nll_loss(F.log_softmax(scores, dim=1), tk.tensor([0])))
 #
 # A common mistake is a softmax at the end of the network *and* `F.cross_entropy`. Then the loss
 # uses probabilities as if they were scores. There is no error, but the network learns badly. Even
-# if it is right and sure, the loss is still 1.46.
+# if the right class has the probability 1, the loss is still 1.46.
 
 # %%
 sure = 20.0 * tk.eye(10)[:1]
@@ -414,8 +415,8 @@ viz.graph(F.cross_entropy(small(tk.rand(2, 4)), tk.tensor([0, 2])))
 #
 # Plain gradient descent, `optim.SGD(parameters, lr=0.1)`, remembers nothing: each step uses the
 # present gradient. In a narrow valley it goes back and forth. With `momentum=0.9` each parameter
-# has a velocity $v \leftarrow 0.9\, v + g$ and moves by it. Gradients in changing directions cancel
-# out, gradients in the same direction add up.
+# has a velocity $v \leftarrow 0.9\, v + g$, and a step subtracts `lr` times $v$. Gradients in
+# changing directions cancel out, gradients in the same direction add up.
 #
 # `optim.Adam` keeps two running means: of the gradients, and of their squares. It divides the first
 # mean by the square root of the second. So every parameter moves by about `lr` in a step, whatever
@@ -497,8 +498,9 @@ print(asked)
 # %% [markdown]
 # ## A network that reads digits
 #
-# Now all parts together: 64 pixels, 32 hidden units, 10 scores. The program takes the device of the
-# model and moves each batch there with `to(device)`. So it runs on a GPU without any change.
+# Now all parts together: 64 pixels, 32 hidden units, 10 scores. The outputs of the first layer are
+# called **hidden units**. The program takes the device of the model and moves each batch there with
+# `to(device)`. So it runs on a GPU without any change.
 
 
 # %%
@@ -636,9 +638,9 @@ viz.training(history, per="step")
 # The training loss goes to 0. The test loss falls, stops falling, and rises again. From there on
 # the network memorises the 40 photos and learns nothing more about digits. This is **overfitting**.
 #
-# More data helps most. Other remedies are a smaller network; to stop where the test loss is lowest;
-# `nn.Dropout`, which sets random units to zero during training; and `weight_decay=` of the
-# optimizers, which makes the parameters smaller in each step.
+# More data helps most. There are other remedies: use a smaller network; stop where the loss on
+# other samples is lowest; use `nn.Dropout`, which sets random units to zero during training; or use
+# `weight_decay=` of the optimizers, which makes the parameters smaller in each step.
 #
 # **What to notice.** The training loss alone does not show overfitting. And if you try many
 # settings and keep the one with the best test loss, you have fitted the test set as well. So choose

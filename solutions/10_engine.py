@@ -82,7 +82,8 @@ viz.memory(**{name: tk.from_numpy(each) for name, each in arrays.items()})
 
 # %% [markdown]
 # A tensor also has a `number`. `numbers` counts all tensors, and `next(numbers)` gives the next
-# one. So a tensor is always younger than those that it was made of, which step 4 builds on.
+# number. So a tensor has a larger number than the tensors that it was made of: it is *younger*.
+# Step 4 uses this.
 
 # %% exercise="own-tensor"
 
@@ -110,8 +111,8 @@ print(x.grad)
 # `lambda g: ...` is a function without a name; `g` is its argument. A formula gives a tuple, with
 # one gradient for each input.
 #
-# The inputs have inputs in turn, back to the **leaves**, which somebody made and no operation. That
-# is the graph. A result names its inputs, and no tensor names the results that use it. So the graph
+# The inputs have inputs in turn, back to the **leaves**, which no operation has made. That is the
+# graph. A result names its inputs, and no tensor names the results that use it. So the graph
 # grows, and the tensors that are there do not change. In PyTorch, `grad_fn` is the node of a result
 # and `grad_fn.next_functions` its inputs:
 
@@ -121,8 +122,9 @@ y = tk.tensor(3.0, requires_grad=True)
 viz.graph(x * y + x)
 
 # %% [markdown]
-# Two things need no history: what is made of constants alone, and what is made while recording is
-# off. `grad_mode.enabled` says whether recording is on.
+# Two kinds of results need no history: those whose inputs are all constants (tensors that do not
+# require grad), and those made while recording is off. `grad_mode.enabled` says whether recording
+# is on.
 #
 # Many formulas read the numbers of the inputs, and they read them *later*, in backward. These
 # tensors are **saved**, each with its `version`, which counts the writes into it. Step 5 compares.
@@ -149,9 +151,10 @@ viz.graph(x * y + x)
 # `np.maximum(array, 0.0)` gives the larger of the element and 0.
 #
 # The product of matrices needs no new calculus. An element of the result is
-# $C_{ik} = \sum_j A_{ij} B_{jk}$. So $A_{ij}$ meets $B_{jk}$ in every column $k$ of row $i$, and
-# its gradient is $\sum_k g_{ik} B_{jk}$. That is row $i$ of $g$ times row $j$ of $B$, an element of
-# $g B^T$. The shapes say it too: there is one way to make `[3, 2]` of `[3, 4]` and `[2, 4]`.
+# $C_{ik} = \sum_j A_{ij} B_{jk}$. So $A_{ij}$ is multiplied by $B_{jk}$ in every column $k$ of
+# row $i$, and its gradient is $\sum_k g_{ik} B_{jk}$. That is row $i$ of $g$ times row $j$ of $B$,
+# an element of $g B^T$. The shapes agree: below, $g$ has the shape `[3, 4]`, $B$ has `[2, 4]`, and
+# $g B^T$ has `[3, 2]`, the shape of $A$.
 
 # %%
 a = tk.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
@@ -164,7 +167,7 @@ print(tk.equal(b.grad, a.detach().T @ g))
 
 # %% [markdown]
 # With broadcasting, an input may be smaller than the result. A formula does not deal with that: its
-# gradients have the shape of the result, and the walk sums them with the `unbroadcast` of chapter
+# gradients have the shape of the result, and `backward` sums them with the `unbroadcast` of chapter
 # 05.
 
 # %% role="show"
@@ -213,8 +216,8 @@ u = x * x
 viz.backward(u + x)
 
 # %% [markdown]
-# A dictionary and a loop need no calls inside of calls. Python allows about 1,000 of those, and a
-# network that reads a text word by word records ten times that:
+# This needs a dictionary and a loop, and no recursion. Python allows about 1,000 calls inside one
+# another, and a network that reads a text word by word records ten times as many operations:
 
 # %%
 x = engine.Tensor(1.0, requires_grad=True)
@@ -239,7 +242,7 @@ print(y, x.grad)
 # ## Step 5: a stale value
 #
 # A formula reads its saved tensors during backward. If their numbers have changed by then, the
-# gradient is wrong, and nothing would tell. Here a program writes into the array of a tensor, and
+# gradient is wrong, without an error. Here a program writes into the array of a tensor, and
 # the engine does not notice:
 
 # %%
@@ -428,9 +431,8 @@ viz.training(history)
 # Nine of ten digits that the network has never seen are read correctly. Every number and every
 # gradient on the way was computed by the text in `engine.source`.
 #
-# **What to notice.** This is the whole of it. What a library adds is breadth and care: hundreds of
-# operations, dtypes, views of memory, devices, memory that is given back during the walk. Its heart
-# is your six parts.
+# **What to notice.** Your six parts are a complete engine. A library adds hundreds of operations,
+# dtypes, views of memory, devices, and it frees memory during the walk.
 
 # %% [markdown]
 # ## A sixth operation
@@ -469,7 +471,8 @@ print(round(x.grad.item(), 5), round(2 * np.pi * np.cos(np.pi**2), 5))
 # The chain rule is a product of slopes, and a product can be worked out from either end. **Reverse
 # mode**, what you have built, begins at the result: one walk gives the slopes of one result with
 # respect to all inputs. **Forward mode** begins at an input: one walk gives the slopes of all
-# results with respect to one input. It needs no graph, for it goes along with the computation.
+# results with respect to one input. It needs no graph: the slopes are computed together with the
+# values.
 #
 # A network has a million parameters and one loss. Reverse mode finds the gradient in one walk,
 # forward mode in a million. With one input and a million results it would be the other way round.
@@ -524,7 +527,7 @@ viz.graph(x * w + x)
 # | You may read | What is right |
 # |---|---|
 # | Nodes are tensors, edges are operations. | In PyTorch a node is the backward of an operation, and an edge leads to the node of an input. In your engine each tensor is its own node. |
-# | Backward visits the graph by recursion. | Engines use a loop: a graph may be deeper than calls inside of calls may be. |
+# | Backward visits the graph by recursion. | Engines use a loop, because a graph may be deeper than a recursion can go. |
 # | An order can be left out: let every node pass on what arrives, at once. | The sums come out right, but a node that is used twice is visited twice, and all behind it too. That doubles with every such node. |
 
 # %% [markdown]
@@ -547,8 +550,8 @@ explain.source(tk.mul, backward_order, _Run._sum, _Run._unbroadcast_and_cast)
 
 # %% [markdown]
 # **A question.** The second gradient is not added into the first: in `_sum`, `have + value` makes a
-# new array. Later gradients are added into that array, by `have += value` in the engine's loop, which is not shown. Why
-# the difference?
+# new array. Later gradients are added into that array, by `have += value` in the engine's loop,
+# which is not shown. Why the difference?
 #
 # <details><summary>The answer</summary>
 #

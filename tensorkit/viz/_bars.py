@@ -115,8 +115,7 @@ def saved(loss: Tensor) -> Picture:
     """
     words.must_be_tensor("viz.saved", loss)
     if loss.grad_fn is None:
-        nothing = "This tensor has no graph: nothing is kept for backward."
-        return Explanation("Nothing is kept", nothing)
+        return Explanation("Nothing is kept for backward", "This tensor has no graph.")
     with words.unrecorded():
         operations = [vertex for vertex in autograd_graph.read(loss) if not vertex.is_leaf]
         if any("freed" in saved.words for vertex in operations for saved in vertex.saved):

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 from tensorkit.viz.drawing import EDGE, INK, MARGIN, PAPER, Canvas, dark, legible, wrap_text
 
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
-# An image is dark where its element is. JupyterLab and the course's site name their theme here.
-_THEMES = (
-    '<style>body[data-jp-theme-light="false"] .tk-picture,body[data-theme="dark"] .tk-picture'
-    "{color-scheme:dark}@media (prefers-color-scheme:dark){"
-    'body[data-theme="auto"] .tk-picture{color-scheme:dark}}</style>'
+# An image is dark where its element is. JupyterLab and the course's site name their theme here. The
+# words above an image have its width where it does not fit; elsewhere this width is negative, which
+# counts as 0.
+_STYLE = (
+    '<style>body:is([data-jp-theme-light="false"],[data-theme="dark"]) .tk-picture'
+    '{color-scheme:dark}@media (prefers-color-scheme:dark){body[data-theme="auto"] .tk-picture'
+    "{color-scheme:dark}}.tk-scroll::before{float:left;height:1.5em;max-width:100%;overflow:hidden;"
+    'width:calc((var(--tk-least) - 100%)*999);content:"Scroll right for the rest."/""}</style>'
 )
 
 
@@ -55,11 +58,11 @@ class Picture:
         # telephone has 340 pixels for it
         least = 0.8 * self._drawing.size[0]
         fit = f"min-width:{least:.0f}px;" if least > 340 else ""
-        box = f' tabindex="0" role="group" aria-label="{escape(self.title)}"' if fit else ""
+        box = f' class="tk-scroll" tabindex="0" role="group" aria-label="{escape(self.title)}"'
         return (
-            f'{_THEMES}<div style="overflow-x:auto"{box}><img class="tk-picture" '
-            f'alt="{escape(self.alt)}" style="{fit}max-width:100%;height:auto" '
-            f'src="data:image/svg+xml;base64,{data}"></div>{self._below}'
+            f'{_STYLE}<div style="overflow-x:auto;--tk-least:{least:.0f}px"{fit and box}>'
+            f'<img class="tk-picture" style="{fit}max-width:100%;height:auto" '
+            f'alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"></div>{self._below}'
         )
 
     def save(self, path: str | Path) -> None:

@@ -288,6 +288,32 @@ def test_every_exercise_is_not_started_after_run_all(asked: Exercise, run_all: R
     assert f"not started{points}" in run_all.reports[asked.id]
 
 
+CUT = """image => {
+    const box = image.parentElement, hint = parseFloat(getComputedStyle(box, "::before").width)
+    return (box.scrollWidth > box.clientWidth) != (hint > 100)
+}"""
+"""Whether a picture does not fit without a word, or fits and words say that it does not."""
+
+
+@pytest.fixture
+def narrow(lab: Lab, run_all: RunAll) -> Iterator[Lab]:
+    """The page on a telephone, with the file list closed."""
+    usual = lab.page.viewport_size
+    lab.page.set_viewport_size({"width": 390, "height": 844})
+    lab.choose("View", "Appearance", "Show Left Sidebar")
+    lab.page.wait_for_timeout(500)
+    yield lab
+    lab.choose("View", "Appearance", "Show Left Sidebar")
+    lab.page.set_viewport_size(usual)
+
+
+def test_a_picture_that_is_wider_than_a_telephone_says_that_it_scrolls(narrow: Lab) -> None:
+    pictures = narrow.page.locator("img.tk-picture")
+    scrolled = pictures.locator("xpath=ancestor::*[contains(@class, 'tk-scroll')]")
+    assert 0 < scrolled.count() < pictures.count()
+    assert not any(picture.evaluate(CUT) for picture in pictures.all())
+
+
 def _table(lab: Lab, asked: Exercise) -> playwright.Locator:
     """The table under an exercise's check, found by its accessible name."""
     name = asked.title.replace("`", "")

@@ -126,8 +126,9 @@ def test_a_wide_picture_is_scrolled_by_keyboard_too():
     with tk.cuda.simulate(), tk.cuda.record() as ledger:
         tk.ones(2, device="cuda").exp()
     html = viz.timeline(ledger).html
-    assert re.search(r'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="\w', html)
-    assert re.search(r"min-width:\d+px;max-width:100%", html)
+    box = re.search(r'<div style="overflow-x:auto;--tk-least:(.+)" class="tk-scroll" (.*)>', html)
+    assert re.match(r'tabindex="0" role="group" aria-label="\w', box[2])
+    assert f"min-width:{box[1]};max-width:100%" in html
 
 
 @pytest.mark.parametrize(
