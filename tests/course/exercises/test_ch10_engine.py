@@ -272,7 +272,7 @@ RIGHT = [
 def test_the_part_of_the_course_is_no_answer(exercise):
     report = judge(exercise, getattr(engine, exercise.name))
     assert report.earned == 0
-    assert "what you are asked to write here" in str(report)
+    assert "is switched off while your answer runs" in str(report)
 
 
 def test_a_part_that_inherits_from_the_course_is_no_answer():
