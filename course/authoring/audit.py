@@ -72,7 +72,7 @@ def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     yield from _incomplete(exercise)
     for part in UNWRITTEN:
         if part in exercise.statement + exercise.released_source:
-            yield f"it still says {part!r}, as `course new exercise` wrote: say what is returned"
+            yield f"it still says {part!r}, as `course new exercise` wrote it: say what is returned"
     yield from _unsteady_cases(exercise, seeds)
     yield from _few_drawn(exercise)
     yield from _without_edge(exercise)

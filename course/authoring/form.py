@@ -100,7 +100,7 @@ def _departures(root: Path, chapter: str, text: Path) -> Iterator[str]:
 def _unwritten(written: str) -> Iterator[str]:
     for part in UNWRITTEN_TEXT:
         if part in written:
-            yield f"its text still says {part!r}, as `course new chapter` wrote"
+            yield f"its text still says {part!r}, as `course new chapter` wrote it"
 
 
 def _wrong_end(root: Path, chapter: str, written: str) -> Iterator[str]:
