@@ -219,6 +219,9 @@ def _weak_mistake(
         return
     for seed in seeds[::10]:
         report = judge(exercise, mistake.answer, seed=seed, seconds=SECONDS)
+        if report.message != mistake.message and mistake.code:  # then the text of the answer tells
+            text = inspect.getsource(mistake.answer)
+            report = judge(exercise, mistake.answer, seed=seed, seconds=SECONDS, source=text)
         if report.message != mistake.message:
             named = report.mistake or "no mistake"
             yield f"the mistake {mistake.name!r} is taken for {named!r} on seed {seed}"

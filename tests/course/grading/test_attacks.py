@@ -205,7 +205,7 @@ def test_without_is_enforced_where_the_answer_runs(klass: Class) -> None:
         if exercise.report.exercise_id == "strides-of"
     )
     assert {row.status for row in report.rows} == {"failed"}
-    assert "what you are asked to write" in report.rows[0].got
+    assert "is switched off while your answer runs" in report.rows[0].got
 
 
 def test_a_library_function_under_the_answers_name_runs_over_there(klass: Class) -> None:
@@ -258,4 +258,4 @@ def test_without_is_enforced_under_every_name(klass: Class, key: str) -> None:
         if exercise.report.exercise_id == "strides-of"
     )
     assert {row.status for row in report.rows} == {"failed"}
-    assert "what you are asked to write" in report.rows[0].got
+    assert "is switched off while your answer runs" in report.rows[0].got
