@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import nbformat
 from nbformat import NotebookNode
 
+from course.notebook import built_notebook
 from course.shared import extras
 from course.shared.errors import CourseError
 
@@ -158,7 +159,7 @@ def _plain(cell: TextCell, seen: Counter[str]) -> NotebookNode:
 
 def _name(kind: str, source: str, seen: Counter[str]) -> str:
     """An id that follows from a cell's content, numbered where the same content stands again."""
-    name = hashlib.sha256(f"{kind}\n{source}".encode()).hexdigest()[:12]
+    name = built_notebook.id_of(kind, source)
     seen[name] += 1
     return name if seen[name] == 1 else f"{name}-{seen[name]}"
 

@@ -9,7 +9,7 @@ A notebook remembers in its metadata (`course.authoring.release`) from which rel
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
-from course.notebook import answer_text, record
+from course.cli.doctor import source_for
+from course.notebook import answer_text, built_notebook, matching, record
 from course.shared import files, paths
 from course.shared.errors import CourseError
 from course.shared.settings import settings
@@ -29,13 +30,16 @@ OLDER = "older"
 
 @dataclass(frozen=True)
 class Updated:
-    """What `update` did: the ids of the answers it carried over or not, the old notebook."""
+    """What `update` did."""
 
     carried: list[str]
+    """The ids of the exercises whose answers are in the new notebook's answer cells."""
     left_behind: list[str]
-    n_other_cells: int
-    """Cells of the old notebook, with something in them, that the new release does not have."""
+    """The ids of those that the new release does not have; their answers are among `n_own`."""
+    n_own: int
+    """Cells of the learner's own, and released ones that the learner changed: they were added."""
     kept: Path
+    """The old notebook."""
 
 
 def make_copies(root: Path, say: Callable[[str], None] = print) -> None:
@@ -145,9 +149,11 @@ def reset(root: Path, chapter: str, exercise: str) -> Path | None:
 
 
 def update(root: Path, chapter: str) -> Updated | None:
-    """Put a newer release in the place of the learner's copy, with the learner's answers in it.
+    """Put a newer release in the place of the learner's copy, with the learner's cells in it.
 
-    Answers move by exercise id, unless the cell is as released or holds no code of an answer. The
+    Which cell is an answer, and which is one of the learner's own, is told as grading tells it
+    (`matching.counting`). Answers move by exercise id, unless the cell is as released or holds no
+    code of an answer. Cells of the learner's own stand below the same released cell as before. The
     old notebook, and data files that the release changes, are kept in `older/`. None if the copy is
     of the newest release.
     """
@@ -155,25 +161,59 @@ def update(root: Path, chapter: str) -> Updated | None:
     old, new = _read(copy), _read(paths.notebook_in(paths.notebooks(root), chapter))
     if _is_current(root, chapter):
         return None
-    cells = _answers(new)
-    answers = {
-        id: answer
-        for id, answer in _answers(old, cells).items()
-        if not _is_untouched(answer, cells.get(id))
-    }
-    for id in answers.keys() & cells.keys():
-        cells[id].source = answers[id].source
+    try:
+        cells = matching.cells_of(copy.read_bytes())
+        counting = matching.counting(cells, source_for(root, chapter), [])
+    except matching.Refused as refusal:
+        raise CourseError(f"{copy} was left as it is. {refusal}") from None
+    stubs = _answers(new)
+    carried, left_behind = [], []
+    own: dict[str, list[NotebookNode]] = {"": []}  # by the id of the released cell above
+    above = ""
+    for cell, released in zip(old.cells, counting, strict=True):
+        above = released["id"] if released else above
+        id = _grade_id(cell) if released is None else matching.grade_id(released)
+        if released is not None and id in stubs:
+            if not _is_untouched(cell, stubs[id]):
+                stubs[id].source = cell.source
+                carried.append(id)
+        elif _is_own(cell, released):
+            own.setdefault(above, []).append(cell)
+            if id is not None and id not in stubs:
+                left_behind.append(id)
     kept = files.keep(copy.read_bytes(), copy.parent / OLDER, copy.name)
+    added = [cell for cells in own.values() for cell in cells]
+    _without_marks(added, {cell.id for cell in new.cells})
+    below = [each for cell in new.cells for each in (cell, *own.get(cell.id, []))]
+    new.cells = [*own[""], *below]
     _take_over_data(paths.notebooks(root) / chapter, copy.parent)
     _write(copy, new)
-    released = {cell.get("id") for cell in new.cells}
-    others = [cell for cell in old.cells if cell.get("id") not in released and cell.source.strip()]
-    return Updated(
-        [id for id in answers if id in cells],
-        [id for id in answers if id not in cells],
-        sum(_grade_id(other) is None for other in others),
-        kept,
-    )
+    return Updated(carried, left_behind, len(added), kept)
+
+
+def _is_own(cell: NotebookNode, released: matching.Cell | None) -> bool:
+    """Whether a cell that is no answer of the newer release has a text of the learner's.
+
+    released: the released cell as which it counts.
+    """
+    if not cell.source.strip() or cell.get("id", "").startswith("exercise-"):
+        return False
+    if released is not None:
+        is_changed = cell.source.strip() != released["source"].strip()
+        return is_changed and matching.grade_id(released) is None
+    if "nbgrader" in cell.metadata:  # a copy of an answer cell, or an exercise that is gone
+        return bool(cell.metadata.nbgrader.get("solution")) and not _is_untouched(cell, None)
+    return not built_notebook.is_as_built(cell)
+
+
+def _without_marks(cells: Iterable[NotebookNode], ids: set[str]) -> None:
+    """Make cells the learner's own, without marks of nbgrader's and with ids beside these."""
+    for cell in cells:
+        if cell.metadata.pop("nbgrader", None):
+            cell.metadata.pop("deletable", None)
+        if cell.get("id") in (None, *ids):
+            cell.id = nbformat.v4.new_code_cell().id
+        ids.add(cell.id)
 
 
 def _is_current(root: Path, chapter: str) -> bool:
@@ -215,7 +255,8 @@ def _is_untouched(cell: NotebookNode, stub: NotebookNode | None) -> bool:
     """Whether a cell is as its own release had it, or has no answer beside the newest stub."""
     from nbgrader.utils import compute_checksum  # nbgrader takes a second to import
 
-    if cell.metadata.nbgrader.get("checksum") == compute_checksum(cell):  # noted at its release
+    checksum = cell.metadata.get("nbgrader", {}).get("checksum")  # noted at its release
+    if checksum is not None and checksum == compute_checksum(cell):
         return True
     return stub is not None and answer_text.is_untouched(cell, stub)
 

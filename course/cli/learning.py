@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from course.shared.errors import CourseError
+
 if TYPE_CHECKING:
     from course.cli.doctor import Finding
 
@@ -73,29 +75,36 @@ def update(
     root = paths.course_root()
     chapters = copies.chapters(root) if chapter is None else [copies.chapter_in_work(root, chapter)]
     copies.any_folder(root)  # says what to do where there is none
-    updated = {name: done for name in chapters if (done := copies.update(root, name)) is not None}
-    for name, done in updated.items():
+    updated, broken, others = False, False, []
+    for name in chapters:
+        try:
+            done = copies.update(root, name)
+            others += [name] if copies.is_released_otherwise(root, name) else []
+        except CourseError as problem:  # the other chapters go on
+            print(problem)
+            broken = True
+            continue
+        if done is None:
+            continue
+        updated = True
         answers = ", ".join(done.carried) or "none"
         print(f"The new release of {name} is in work/, with your answers to: {answers}.")
         if done.left_behind:
             gone = ", ".join(done.left_behind)
-            print(f"No longer in the chapter, only in the old notebook: {gone}.")
-        if done.n_other_cells:
-            print(
-                f"{done.n_other_cells} more cells are only in the old notebook: your own, and "
-                "what the new release left out."
-            )
+            print(f"No longer in the chapter, now in cells of your own: {gone}.")
+        if done.n_own:
+            print(f"Cells of your own, or that you had changed, where they stood: {done.n_own}.")
         print(f"The old notebook is {done.kept}.")
-    others = [name for name in chapters if copies.is_released_otherwise(root, name)]
     if others:
         print(
             f"Your class's exchange has another release of {', '.join(others)} than this course "
-            "folder. Get the newer course first (git pull, or the newer bundle), then run this "
-            "again."
+            "folder. Get the newest course (git pull, or the newest bundle), then run this again. "
+            "If that changes nothing, your instructor has not released the newer one yet: go on "
+            "with your notebook, there is nothing to do."
         )
-    if updated or not others:
+    if updated or not (others or broken):
         print(RELOAD if updated else "You have the newest release already; nothing was changed.")
-    raise typer.Exit(1 if others else 0)
+    raise typer.Exit(1 if others or broken else 0)
 
 
 @app.command(rich_help_panel=LEARN)

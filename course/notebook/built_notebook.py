@@ -1,8 +1,10 @@
-"""A notebook that `course build` wrote, for grading and for `course doctor`: `read`."""
+"""A notebook that `course build` wrote: `read`, for grading and `course doctor`; its cells' ids."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +33,14 @@ def read(file: Path, chapter: str) -> dict[str, Any]:
         ) from None
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise CourseError(f"{file} is damaged: course build {chapter}.") from None
+
+
+def id_of(kind: str, source: str) -> str:
+    """The id of a cell that is no part of an exercise; it follows from the cell's content."""
+    return hashlib.sha256(f"{kind}\n{source}".encode()).hexdigest()[:12]
+
+
+def is_as_built(cell: Mapping[str, Any]) -> bool:
+    """Whether such a cell, of this release or of another one, has the text of its release."""
+    id: str = cell.get("id", "")
+    return id.partition("-")[0] == id_of(cell["cell_type"], cell["source"])

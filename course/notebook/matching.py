@@ -114,16 +114,12 @@ def repair(content: bytes, source: Source) -> Repaired:
     handed_in = cells_of(content)
     released_cells = source.released["cells"]
     by_id = source.by_id
-    marked = {id: cell for cell in released_cells if (id := grade_id(cell)) is not None}
-    _check_chapter(handed_in, marked, source.chapter)
     placed: dict[str, Cell] = {}  # by the id of the released cell
     numbers = {id: number for number, id in enumerate(by_id, 1)}
     own_cells: list[own_answers.Numbered] = []
     last = 0
-    matched = _matched(handed_in, by_id, marked, notes)
-    chosen = _chosen(handed_in, matched, by_id, notes)
-    for at, (cell, known) in enumerate(zip(handed_in, matched, strict=True)):
-        if known is not None and at == chosen[known["id"]]:
+    for cell, known in zip(handed_in, counting(handed_in, source, notes), strict=True):
+        if known is not None:
             placed[known["id"]] = cell
             last = numbers[known["id"]]
         elif not cell["source"].startswith(chapter_folder.FIRST_LINE):
@@ -151,6 +147,22 @@ def repair(content: bytes, source: Source) -> Repaired:
     for number, cell in enumerate(cells):
         cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
     return Repaired(cells, tuple(_together(notes)))
+
+
+def counting(cells: list[Cell], source: Source, notes: list[str]) -> list[Cell | None]:
+    """The released cell as which each cell of a learner's counts; None for one of their own.
+
+    notes: sentences are added here. Raises Refused for the notebook of another chapter.
+    """
+    released = source.by_id.values()
+    marked = {id: cell for cell in released if (id := grade_id(cell)) is not None}
+    _check_chapter(cells, marked, source.chapter)
+    matched = _matched(cells, source.by_id, marked, notes)
+    chosen = _chosen(cells, matched, source.by_id, notes)
+    return [
+        known if known is not None and chosen[known["id"]] == at else None
+        for at, known in enumerate(matched)
+    ]
 
 
 def _check_chapter(cells: list[Cell], marked: Mapping[str, Cell], chapter: str) -> None:

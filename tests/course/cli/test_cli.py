@@ -65,7 +65,27 @@ def test_build_check_reset_and_update_are_one_way(course: Path) -> None:
     (outbound / "01_numbers.ipynb").write_text(
         copy.read_text().replace('"release": "', '"release": "newer')
     )
+    assert "has not released the newer one yet" in _run("update", "1")
     assert commands.app(["update", "1"], standalone_mode=False) == 1
+
+
+def test_update_goes_on_below_a_broken_notebook_and_says_what_it_did(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the notebooks above a broken one were replaced, and not a word was printed
+    def update(root: Path, chapter: str) -> copies.Updated | None:
+        if chapter == "02_two":
+            raise CourseError("02_two cannot be read")
+        return copies.Updated(["one"], [], 1, root / chapter)
+
+    monkeypatch.setattr(copies, "update", update)
+    monkeypatch.setattr(copies, "chapters", lambda root: ["01_one", "02_two", "03_three"])
+    for name in ("any_folder", "is_released_otherwise"):
+        monkeypatch.setattr(copies, name, lambda *arguments: False)
+    result = CliRunner().invoke(commands.app, ["update"], catch_exceptions=False)
+    assert result.exit_code == 1
+    for said in ("01_one is in work/", "02_two cannot be read", "03_three is in work/"):
+        assert said in result.output
 
 
 def test_a_chapter_that_is_written_and_not_built_is_told_so(course: Path) -> None:

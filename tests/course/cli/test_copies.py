@@ -9,13 +9,14 @@ from pathlib import Path
 import nbformat
 import pytest
 import tiny
+from nbformat import NotebookNode
 from tiny import DOUBLE, HALF, TinyExercise
 
 from course.authoring import release
 from course.authoring.build import _write
 from course.authoring.text import chapter_from
-from course.cli import copies
-from course.notebook import exercise
+from course.cli import copies, doctor
+from course.notebook import exercise, matching
 from course.shared import files, paths
 from course.shared.errors import CourseError
 from course.shared.settings import settings
@@ -221,15 +222,71 @@ def test_another_release_in_the_exchange_is_noticed(course: Path) -> None:
     assert not copies.is_released_otherwise(course, "01_numbers")
 
 
-def test_update_counts_cells_that_stay_in_the_old_notebook(course: Path) -> None:
+def _own(text: str, kind: str = "code") -> NotebookNode:
+    make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}[kind]
+    return make(text)
+
+
+def _order(root: Path) -> list[str]:
+    """The notebook's cells: released ones of exercises by their ids, others by their texts."""
+    cells = tiny.read(_mine(root)).cells
+    return [each.id if "-it" in each.id else each.source for each in cells]
+
+
+def test_update_carries_own_cells_to_where_they_stood(course: Path) -> None:
     notebook = tiny.read(_mine(course))
-    notebook.cells += [nbformat.v4.new_code_cell(name) for name in ("my_note = 1", "  ")]
+    ids = [cell.id for cell in notebook.cells]
+    notebook.cells.insert(ids.index("half-it") + 1, _own("def half(n):\n    return n / 2"))
+    notebook.cells.insert(ids.index("half-it"), _own("def helper(n):\n    return n"))
+    notebook.cells.insert(0, _own("My notes", "markdown"))
+    notebook.cells.append(_own("  "))
     nbformat.write(notebook, _mine(course))
-    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    _release(
+        course, replace(DOUBLE, statement="Clearer."), HALF, text=tiny.TEXT.replace("Two", "2")
+    )
     done = copies.update(course, "01_numbers")
     assert done is not None
-    assert done.n_other_cells == 1
-    assert "my_note" in done.kept.read_text()
+    assert (done.carried, done.n_own) == (["double-it"], 3)
+    found = _order(course)
+    at = found.index("half-it")
+    assert found[0] == "My notes"
+    assert found[at - 1] == "def helper(n):\n    return n"
+    assert found[at + 1] == "def half(n):\n    return n / 2"
+    assert not any("Two exercises" in text for text in found)  # of the older release
+    nbformat.validate(tiny.read(_mine(course)))
+
+
+def test_update_carries_what_the_learner_changed_in_a_released_cell(course: Path) -> None:
+    notebook = tiny.read(_mine(course))
+    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    setup.source += "\nimport math"
+    nbformat.write(notebook, _mine(course))
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    copies.update(course, "01_numbers")
+    first, second = [c for c in tiny.read(_mine(course)).cells if c.cell_type == "code"][:2]
+    assert first.id == setup.id
+    assert second.source == first.source + "\nimport math"
+    assert second.id != first.id
+
+
+def test_what_a_notebook_gives_is_the_same_after_update(course: Path) -> None:
+    # an answer in a cell of the learner's own was counted before, and not started afterwards
+    notebook = tiny.read(_mine(course))
+    at = [cell.id for cell in notebook.cells].index("check-half-it")
+    notebook.cells.insert(at, _own("def half(n):\n    return quarter(n) * 2"))
+    notebook.cells.insert(2, _own("def quarter(n):\n    return n / 4"))
+    nbformat.write(notebook, _mine(course))
+    _release(course, replace(DOUBLE, statement="Clearer."), HALF)
+    source = doctor.source_for(course, "01_numbers")
+    before = matching.repair(_mine(course).read_bytes(), source)
+    copies.update(course, "01_numbers")
+    after = matching.repair(_mine(course).read_bytes(), source)
+    assert after.notes == before.notes != ()
+    code = [
+        [cell["source"] for cell in each.cells if cell["cell_type"] == "code"]
+        for each in (before, after)
+    ]
+    assert code[0] == code[1]
 
 
 def test_the_notebook_that_was_saved_last_is_found(course: Path) -> None:
@@ -272,6 +329,8 @@ def test_update_names_an_answer_whose_exercise_is_gone(course: Path) -> None:
     assert done is not None
     assert (done.carried, done.left_behind) == ([], ["double-it"])
     assert ANSWER.splitlines()[1] in done.kept.read_text()
+    (own,) = [cell for cell in tiny.read(_mine(course)).cells if cell.source == ANSWER]
+    assert "nbgrader" not in own.metadata
 
 
 def test_update_keeps_data_that_the_learner_changed(course: Path) -> None:
