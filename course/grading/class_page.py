@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from course.grading.class_report import (
     ClassReport,
     ExerciseSummary,
     Name,
-    WrongAnswers,
     shown_answer,
 )
 from course.grading.similar import Pair
@@ -47,16 +45,13 @@ def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
     def called(learners: Sequence[str], most: int = FEW) -> str:
         return listed(list(map(name, learners)), most)
 
-    def shown(kind: WrongAnswers) -> WrongAnswers:
-        return replace(kind, example=shown_answer(kind.example, is_named=is_named))
-
     known = {result.learner for result in report.graded}
     return _template().render(
         report=report,
         title=title,
         name=name,
         called=called,
-        shown=shown,
+        shown=partial(shown_answer, is_named=is_named),
         is_named=is_named,
         charts=[_points_chart(report), _exercises_chart(report)] if report.exercises else [],
         groups=[

@@ -145,6 +145,16 @@ def test_an_answer_on_a_page_without_names_has_no_comment(tmp_path: Path) -> Non
     assert "# by Bob B." in written(tmp_path, names=True)
 
 
+def test_an_answer_that_python_cannot_read_is_promised_with_names_alone(tmp_path: Path) -> None:
+    # its comments cannot be told from the rest
+    page = written(tmp_path, result("bob", 0.0, answer="def f(:"))
+    assert "one of these answers if Python can read it." in page
+    assert "<pre>def f(:" not in page
+    named = written(tmp_path, names=True)
+    assert "one of these answers.</p>" in named
+    assert "<pre>def f(:" in named
+
+
 def test_the_first_lines_say_where_most_points_were_lost(tmp_path: Path) -> None:
     page = written(tmp_path, *CLASS)
     said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page[page.index("Most points") :]))
