@@ -77,6 +77,18 @@ def _own_root() -> Path:
     return root
 
 
+def _built_root() -> Path:
+    """That root. Raises CourseError if a notebook has other points than the definitions."""
+    from course.grading import agreement
+    from course.notebook import matching
+    from course.shared import paths
+
+    root = _own_root()
+    for chapter in paths.released_chapters(root):
+        agreement.check_notebooks(matching.source_of(root, chapter))
+    return root
+
+
 def _own_chapter(name: str) -> tuple[Path, str]:
     """That root, and the chapter that a name or number means, among those that are built."""
     from course.shared import paths
@@ -381,7 +393,7 @@ def bundle() -> None:
     """Make the folder that learners get: a wheel and the released notebooks."""
     from course.authoring.bundle import bundle as make
 
-    make(_own_root())
+    make(_built_root())
 
 
 @app.command(rich_help_panel=TEACH)
@@ -389,7 +401,7 @@ def hosted() -> None:
     """Make the folder from which Colab and other hosted notebooks open the chapters."""
     from course.authoring.hosted import write
 
-    write(_own_root())
+    write(_built_root())
 
 
 @contextmanager

@@ -260,9 +260,10 @@ def check_current(root: Path, source: Source, results: Sequence[Result], config:
     """
     paths.check_exercises(root)
     agreement.check_notebooks(source)
-    agreement.check_versions(source, results)
     with closing(ChapterEntries(root, source.chapter, config)) as entries:
+        # before the versions: `course grade`, the command for these, would refuse
         agreement.check_gradebook(source, entries.cells, entries.others)
+        agreement.check_versions(source, results)
         entries.check(results)
 
 

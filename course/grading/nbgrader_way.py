@@ -1,7 +1,8 @@
 """The same grading where nbgrader is asked: `nbgrader autograde`, Formgrader's button, `collect`.
 
 The configuration puts `GradedNotebook` in the place of nbgrader's exporter and preprocessors, and
-`Collect` and `ReleaseFeedback` in those of its exchange. A button does what `course grade` does.
+`Collect`, `ReleaseAssignment` and `ReleaseFeedback` in those of its exchange. A button does what
+`course grade` does.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters import NotebookExporter
-from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
+from nbgrader.exchange import default
 from nbgrader.utils import notebook_hash, parse_utc
 
-from course.grading import batch, intake
+from course.grading import agreement, batch, intake
 from course.grading.feedback import check_or_exit, older_than_grades
 from course.grading.result import autograded_file, stored
 from course.grading.session import remove
@@ -95,7 +96,7 @@ def without_links(assignment: str, student: str, notebooks: list[str]) -> None:
         intake.set_aside_timestamp(folder)
 
 
-class Collect(ExchangeCollect):
+class Collect(default.ExchangeCollect):
     """nbgrader's collector, which follows no link, and notes owner and time itself.
 
     A folder of the exchange is named LEARNER+CHAPTER+TIME+RANDOM, by whoever made it. So it counts
@@ -147,11 +148,10 @@ class Collect(ExchangeCollect):
 
     def _owners(self, learner: str) -> set[int] | None:
         """The users to whom a submission of this learner's may belong; None if anybody."""
-        if not self.check_owner:
-            return None
+        owners = {os.getuid()}
         with contextlib.suppress(KeyError):
-            return {os.getuid(), pwd.getpwnam(learner).pw_uid}
-        return {os.getuid()}
+            owners.add(pwd.getpwnam(learner).pw_uid)
+        return owners if self.check_owner else None
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy the regular files of a submission, and the time at which it arrived."""
@@ -168,17 +168,28 @@ class Collect(ExchangeCollect):
             return
         for sentence in left_out:
             self.log.warning("%s: left out: %s", src, sentence)
-        noted = _noted(Path(src).name)
-        is_sound = noted is not None and abs(arrived - noted) <= TOLERANCE
-        when = noted if noted is not None and is_sound else arrived
-        if not is_sound:
-            self.log.warning("%s says %s, but arrived %s; that counts.", src, noted, arrived)
-        text = when.strftime("%Y-%m-%d %H:%M:%S.%f UTC")
-        files.write(beside / "timestamp.txt", text)
+        when = _noted(Path(src).name)
+        if when is None or abs(arrived - when) > TOLERANCE:
+            self.log.warning("%s says %s, but arrived %s; that counts.", src, when, arrived)
+            when = arrived
+        files.write(beside / "timestamp.txt", when.strftime("%Y-%m-%d %H:%M:%S.%f UTC"))
         beside.rename(dest)
 
 
-class ReleaseFeedback(ExchangeReleaseFeedback):
+class ReleaseAssignment(default.ExchangeReleaseAssignment):
+    """nbgrader's release of a chapter, which refuses points that are not those of definitions."""
+
+    def copy_files(self) -> None:
+        """Release the chapter, after the check."""
+        root, chapter = Path(self.coursedir.root), str(self.coursedir.assignment_id)
+        try:
+            agreement.check_notebooks(matching.source_of(root, chapter))
+        except CourseError as problem:
+            self.fail(str(problem))  # ends the command with 1
+        super().copy_files()
+
+
+class ReleaseFeedback(default.ExchangeReleaseFeedback):
     """nbgrader's release of feedback, which by itself loses the page of a renamed notebook."""
 
     def copy_files(self) -> None:
@@ -188,8 +199,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
         learners = {page.parents[1].name for page in pages}
         check_or_exit(root, chapter, learners, self.config)
-        older = sorted(learners.intersection(older_than_grades(root, chapter, self.config)))
-        if older:
+        if older := sorted(learners.intersection(older_than_grades(root, chapter, self.config))):
             raise SystemExit(
                 "course: Feedback is older than the grade or comments of "
                 f"{listed(older, intake.MOST_NAMED)}: "

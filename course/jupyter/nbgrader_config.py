@@ -49,6 +49,7 @@ if importlib.util.find_spec("course.grading") is not None:
     c.Autograde.pre_convert_hook = "course.grading.nbgrader_way.prepare_folders"
     c.ExportApp.plugin_class = "course.grading.export.CsvExport"
     c.ExchangeFactory.collect = "course.grading.nbgrader_way.Collect"
+    c.ExchangeFactory.release_assignment = "course.grading.nbgrader_way.ReleaseAssignment"
     c.ExchangeFactory.release_feedback = "course.grading.nbgrader_way.ReleaseFeedback"
     # formulas are drawn without a network, and the feedback's page may run no script
     formulas = "course.grading.feedback.Formulas"

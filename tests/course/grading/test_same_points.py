@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from classroom import CHAPTER, PIXELS, Notebook, School, cell_of
+from typer.testing import CliRunner
 
+from course.cli import commands
 from course.grading import agreement, batch, class_files, judge
 from course.grading.pool import Job
 from course.grading.result import Result
@@ -270,6 +272,39 @@ def test_nbgraders_own_command_refuses_too(school: School) -> None:
     assert done.returncode != 0
     assert f"Run: {GENERATE}" in done.stderr
     assert school.scores() in ({}, {"ada": 0.0})
+
+
+@pytest.mark.parametrize("verb", ["bundle", "hosted"])
+def test_learners_get_no_notebooks_of_older_points(
+    school: School, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    # with a wheel that has the newer definitions
+    monkeypatch.setattr(exercise.load()["pixels"], "points", PIXELS + 2)
+    with pytest.raises(CourseError, match=BUILD):
+        CliRunner().invoke(commands.app, [verb], catch_exceptions=False)
+
+
+@pytest.mark.rest
+def test_a_chapter_that_is_not_built_as_defined_is_not_released(school: School) -> None:
+    for folder in ("notebooks", "solutions"):
+        _change(school, folder, _other_points)
+    done = _nbgrader(school, "release_assignment", CHAPTER, "--force")
+    assert done.returncode == 1
+    assert BUILD in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((school.root / "course" / "exchange").rglob("*.ipynb")) == []
+
+
+def test_the_gradebook_is_told_before_anybody_is_graded_again(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the command for older results, `course grade`, refuses before that
+    batch.grade(school.root, CHAPTER, workers=1)
+    for folder in ("notebooks", "solutions"):
+        _change(school, folder, _other_points)
+    monkeypatch.setattr(exercise.load()["pixels"], "points", PIXELS + 1)
+    with pytest.raises(CourseError, match=f"Run: {GENERATE}"):
+        class_files.write(school.root, CHAPTER)
 
 
 def test_a_cell_of_the_instructors_own_needs_no_definition(school: School) -> None:
