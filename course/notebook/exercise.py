@@ -76,7 +76,6 @@ EDGES = {
 """Parts of labels that mark an edge case, and how a statement names that edge."""
 
 
-@cache
 @lru_cache(maxsize=1024)
 def _is_named(statement: str, label: str) -> bool:
     """Whether the statement names the edge of a case with this label, if it is an edge case."""

@@ -60,6 +60,7 @@ def take(
         placed[stub["id"]] = answer.cell
         ids.append(stub["id"])
         for own_cell in code[: last + 1]:
+            # from here on these cells run above this answer cell: they do not stand below it only
             own_cell.first = min(own_cell.first, number - 1)
     return ids, [(cell.place, cell.cell) for cell in cells if cell.stays] + added
 
