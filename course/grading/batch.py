@@ -274,8 +274,8 @@ def grade(
             count = workers or len(os.sched_getaffinity(0))
             run = partial(results, workers=count, profile=profile)
         with _as_course_error("The gradebook, or the folder of results, cannot be opened"):
-            own = config or nbgrader_config(own=True)
-            writer = stack.enter_context(contextlib.closing(Writer(root, source, own)))
+            config = config or nbgrader_config(own=True)
+            writer = stack.enter_context(contextlib.closing(Writer(root, source, config)))
 
         sink = ResultSink(writer, watch, len(found), force=force)
 

@@ -81,7 +81,7 @@ class PlatformExport(NbgraderExport):
         if missing:
             names = listed(missing, intake.MOST_NAMED)
             raise CourseError(f"{self.identities} does not name {names}. Nothing was written.")
-        return {learner: {**own, **known[learner]} for learner, own in persons.items()}
+        return {learner: {**found, **known[learner]} for learner, found in persons.items()}
 
     def person(self, grade: Grade) -> dict[str, str]:
         """What the gradebook knows of a person, by `person_columns`."""
@@ -267,13 +267,13 @@ def export(
 
     platform: one of `PLATFORMS`. config: nbgrader's. Raises CourseError where nothing is written.
     """
-    own: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if platform != "csv":
-        own = {"identities": str(identities or ""), "column": column}
+        options = {"identities": str(identities or ""), "column": column}
     elif identities or column:
         raise CourseError("--to csv has nbgrader's columns: no --identities, no --column.")
     with opened(root, config) as book:
-        plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], config=config, **own)
+        plugin = PLATFORMS[platform](to=str(to), assignment=[chapter], config=config, **options)
         to.parent.mkdir(parents=True, exist_ok=True)
         plugin.write(book)
         return [grade.learner for grade in grades_of(book, chapter) if not grade.is_complete]

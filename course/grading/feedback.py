@@ -1,4 +1,7 @@
-"""Feedback and Formgrader's pages without a network: formulas become MathML when they are made.
+"""The pages of feedback: their heading, and that they need no network, as Formgrader's.
+
+`Heading` writes at the top whose submission it is, when it was handed in, how late, and the points,
+and beside each answer whether it is right. Formulas become MathML when a page is made.
 
 nbgrader leaves formulas to MathJax, which its pages load from elsewhere. `Formulas` writes them as
 MathML, which browsers draw themselves; the template `offline` then needs no script, and forbids
@@ -112,11 +115,11 @@ class Heading(GetGrades):
             raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
         nb, resources = super().preprocess(nb, resources)
         with Gradebook(names["db_url"]) as book:
-            own = book.find_submission(chapter, learner)
-            grade, is_due = grade_of(own.student, own, own.assignment.max_score), bool(own.duedate)
+            handed = book.find_submission(chapter, learner)
+            grade = grade_of(handed.student, handed, handed.assignment.max_score)
         files.write(folder / NOTE, _shown(root, chapter, grade))
         title = matching.source_of(root, chapter).title
-        names["heading"] = {"title": title, **_heading(grade, is_due=is_due)}
+        names["heading"] = {"title": title, **_heading(grade, is_due=bool(handed.duedate))}
         statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:
@@ -154,16 +157,14 @@ def older_than_grades(root: Path, chapter: str, config: Config) -> list[str]:
     config: nbgrader's.
     """
     pages = sorted((root / "course" / "feedback").glob(f"*/{chapter}/{chapter}.html"))
-    notes = {page.parents[1].name: page.with_name(NOTE) for page in pages}
-    grades = by_learner(root, chapter, config) if notes else {}
-    shown = {
-        learner: _shown(root, chapter, grades[learner]) for learner in notes if learner in grades
-    }
-    return [
-        learner
-        for learner, digest in shown.items()
-        if not notes[learner].is_file() or notes[learner].read_text("ascii") != digest
-    ]
+    grades = by_learner(root, chapter, config) if pages else {}
+    older = []
+    for page in pages:
+        learner, note = page.parents[1].name, page.with_name(NOTE)
+        shown = note.read_text("ascii") if note.is_file() else ""
+        if learner in grades and shown != _shown(root, chapter, grades[learner]):
+            older.append(learner)
+    return older
 
 
 def _shown(root: Path, chapter: str, grade: Grade) -> str:

@@ -45,7 +45,7 @@ class Grade:
 def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
     possible = book.find_assignment(chapter).max_score
-    found = {own.student_id: own for own in book.assignment_submissions(chapter)}
+    found = {each.student_id: each for each in book.assignment_submissions(chapter)}
     students = sorted(book.students, key=lambda student: student.id)
     return [grade_of(student, found.get(student.id), possible) for student in students]
 
@@ -56,12 +56,12 @@ def by_learner(root: Path, chapter: str, config: Config) -> dict[str, Grade]:
         return {grade.learner: grade for grade in grades_of(book, chapter)}
 
 
-def grade_of(student: Student, own: SubmittedAssignment | None, possible: float) -> Grade:
-    """The grade of one person. own: what the gradebook has of them in the chapter."""
-    if own and not any(each.grades for each in own.notebooks):
-        own = None  # an extension alone
-    moment = own.timestamp.replace(tzinfo=UTC) if own and own.timestamp else None
-    notebooks = own.notebooks if own else []
+def grade_of(student: Student, entry: SubmittedAssignment | None, possible: float) -> Grade:
+    """The grade of one person. entry: what the gradebook has of them in the chapter."""
+    if entry and not any(each.grades for each in entry.notebooks):
+        entry = None  # an extension alone
+    moment = entry.timestamp.replace(tzinfo=UTC) if entry and entry.timestamp else None
+    notebooks = entry.notebooks if entry else []
     points = {each.name: each.score for notebook in notebooks for each in notebook.grades}
     comments = {each.name: each.comment for notebook in notebooks for each in notebook.comments}
     return Grade(
@@ -69,12 +69,12 @@ def grade_of(student: Student, own: SubmittedAssignment | None, possible: float)
         student.first_name or "",
         student.last_name or "",
         student.email or "",
-        max(0.0, own.score - (own.late_submission_penalty or 0.0)) if own else 0.0,
+        max(0.0, entry.score - (entry.late_submission_penalty or 0.0)) if entry else 0.0,
         possible,
         moment,
-        own.total_seconds_late if own else 0.0,
-        own is None,
-        own is None or not own.needs_manual_grade,
+        entry.total_seconds_late if entry else 0.0,
+        entry is None,
+        entry is None or not entry.needs_manual_grade,
         dict(sorted(points.items())),
         dict(sorted(comments.items())),
     )
@@ -105,10 +105,10 @@ def check_given(book: Gradebook, chapter: str, learners: Set[str]) -> None:
 
     Without a result nobody can tell by which version of the chapter they were given.
     """
-    for own in book.assignment_submissions(chapter):
-        grades = [grade for notebook in own.notebooks for grade in notebook.grades]
-        if own.student_id not in learners and any(each.auto_score is not None for each in grades):
+    for entry in book.assignment_submissions(chapter):
+        grades = [grade for notebook in entry.notebooks for grade in notebook.grades]
+        if entry.student_id not in learners and any(each.auto_score is not None for each in grades):
             raise CourseError(
-                f"{own.student_id!a} has points in the gradebook, but course/graded/ has no result "
-                f"that says how. Nothing was written. Run: {agreement.again(chapter)}"
+                f"{entry.student_id!a} has points in the gradebook, but course/graded/ has no "
+                f"result that says how. Nothing was written. Run: {agreement.again(chapter)}"
             )

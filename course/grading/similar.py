@@ -187,14 +187,14 @@ def pairs(
     given: the shingles of `given_code`, which are left out.
     """
 
-    def equal(own: Answer) -> list[str]:
+    def equal(answer: Answer) -> list[str]:
         """The learners with the same program, names aside, if it or their words are unusual."""
-        group = learners[own]
-        if len(group) < 2 or len(rare.get(own, ())) >= LEAST_OF_EQUAL:
+        group = learners[answer]
+        if len(group) < 2 or len(rare.get(answer, ())) >= LEAST_OF_EQUAL:
             return group
-        if _is_usual(near.get(own, {own}), numbers):
+        if _is_usual(near.get(answer, {answer}), numbers):
             return []
-        if len(group) >= CROWD and len(own) >= LEAST_OF_CROWD:
+        if len(group) >= CROWD and len(answer) >= LEAST_OF_CROWD:
             return group
         is_unusual = _n_unusual(answers[group[0]], given) >= LEAST_UNUSUAL
         return group if is_unusual else _with_odd_words(group, answers)
@@ -202,13 +202,14 @@ def pairs(
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
         learners[shingles(text) - given].append(learner)
-    numbers = {own: len(group) for own, group in learners.items()}
-    near = _near([own for own in numbers if len(own) >= ALIKE * LEAST])
+    numbers = {answer: len(group) for answer, group in learners.items()}
+    near = _near([answer for answer in numbers if len(answer) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
     found = []
-    for own in learners:
-        first, *others = equal(own) or [""]
-        found += [Pair(exercise, first, other, 1.0, len(rare.get(own, own))) for other in others]
+    for answer in learners:
+        first, *others = equal(answer) or [""]
+        size = len(rare.get(answer, answer))
+        found += [Pair(exercise, first, other, 1.0, size) for other in others]
     for one, other in combinations(rare, 2):
         if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
             likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
@@ -257,10 +258,10 @@ def _rare(
     rare = {}
     for answer, neighbours in near.items():
         if not _is_usual(neighbours, numbers):
-            own = _counted(neighbours, numbers)
+            nearby = _counted(neighbours, numbers)
             n_near = sum(numbers[other] for other in neighbours)
             most = max(2, COMMON * (n_learners - n_near))
-            found = frozenset(each for each in answer if counted[each] - own[each] <= most)
+            found = frozenset(each for each in answer if counted[each] - nearby[each] <= most)
             if len(found) >= ALIKE * LEAST:
                 rare[answer] = found
     return rare
@@ -309,8 +310,8 @@ def _library() -> Mapping[Shingle, tuple[str, ...]]:
         lines = source.splitlines()
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
-                own = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
                 place = f"{file.relative_to(top.parent).as_posix()}: {node.name}"
-                for shingle in shingles(textwrap.dedent(own)):
+                for shingle in shingles(textwrap.dedent(text)):
                     found[shingle].add(place)
     return {shingle: tuple(sorted(places)) for shingle, places in found.items()}
