@@ -16,7 +16,7 @@ from classroom import CHAPTER, PIXELS, Notebook, School, cell_of
 from typer.testing import CliRunner
 
 from course.cli import commands
-from course.grading import agreement, batch, class_files, judge
+from course.grading import agreement, batch, class_files, grades, judge
 from course.grading.pool import Job
 from course.grading.result import Result
 from course.notebook import exercise, matching
@@ -246,6 +246,24 @@ def test_the_command_that_is_named_mends_the_gradebook(school: School) -> None:
     _refused(school, GENERATE)
     _nbgrader(school, *GENERATE.split()[1:])
     assert [each.score for each in batch.grade(school.root, CHAPTER, workers=1)] == [20.0]
+
+
+@pytest.mark.rest
+def test_points_of_a_cell_that_was_deleted_by_hand_are_not_counted(school: School) -> None:
+    # the next grading entered them a second time, and ended in a TypeError
+    batch.grade(school.root, CHAPTER, workers=1)
+    _change_gradebook(
+        school,
+        f"delete from grade_cells where id in (select id from base_cell where name = '{CHECK}')",
+        f"delete from base_cell where name = '{CHECK}'",
+    )
+    with pytest.raises(CourseError, match=f"Run: {GENERATE}"):
+        batch.grade(school.root, CHAPTER, workers=1)
+    assert _nbgrader(school, *GENERATE.split()[1:]).returncode == 0
+    batch.grade(school.root, CHAPTER, workers=1)
+    with school.gradebook() as book:
+        (ada,) = [each for each in grades.grades_of(book, CHAPTER) if each.learner == "ada"]
+    assert (ada.points, sum(ada.points_by_cell.values())) == (20.0, 20.0)
 
 
 def test_a_result_of_other_points_is_not_written(
