@@ -76,9 +76,9 @@ class Rule:
         self.formulas = tuple(zip(range(len(inputs)), each, positions, strict=True))
 
     def set_saved(self, names: tuple[str, ...]) -> None:
-        """Set what a node saves. Backward frees those that are inputs, or the result."""
-        self.saved_names, inputs = names, {"out", *self.inputs}
-        self.frees = tuple(name in inputs for name in names)
+        """Set what a node saves. Backward frees inputs, the result, and an index but of a view."""
+        self.saved_names, freed = names, {"out", "index", *self.inputs} - {*self.options}
+        self.frees = tuple(name in freed for name in names)
         self.all_freed = (FREED,) * len(names) if all(self.frees) else None
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:

@@ -253,8 +253,9 @@ def _slope(g: Any, input: Any, exponent: Any) -> Any:
 
 
 def _exponent_slope(g: Any, input: Any, exponent: Any, out: Any) -> Any:
-    # 0 ** y is 0 for every y > 0, and counts as flat at y = 0
-    return g * where((input == 0) & (exponent >= 0), 0.0, out * log(input))
+    # 0 ** y is 0 for every y > 0, and counts as flat at y = 0; the zeros promote the base, as NumPy
+    # has logarithms of small integers only in float16
+    return g * where((input == 0) & (exponent >= 0), 0.0, out * log(input + zeros_as(g)))
 
 
 def _exponent_slope_of_number(g: Any, input: float, exponent: Any, out: Any) -> Any:

@@ -302,8 +302,6 @@ def isclose(
     if not (rtol >= 0 and atol >= 0):
         raise ValueError
     close = xp.equal(input, other)
-    if input.dtype.kind == "b":
-        return close
     if equal_nan:
         close = close | ((input != input) & (other != other))
     if input.dtype.kind != "f":

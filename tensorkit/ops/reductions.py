@@ -21,11 +21,12 @@ from tensorkit.dtypes import DType, as_dtype, float32, get_default_dtype, of_num
 from tensorkit.errors import AutogradError, DTypeError, NotSupportedError, sizes
 from tensorkit.layout import Ints
 from tensorkit.ops.arguments import no_kernel
-from tensorkit.ops.comparison import where
+from tensorkit.ops.comparison import where, zeros_as
 from tensorkit.ops.joining import flip
 from tensorkit.ops.pointwise import exp, wide
 from tensorkit.ops.views import expand, reshape, transpose
 from tensorkit.overrides import overridable
+from tensorkit.thread_state import state
 
 Dims = int | Ints | None
 
@@ -352,6 +353,8 @@ def prod(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -> 
 def _slope_of_prod(g: Any, x: Any, out: Any, dim: int | None) -> Any:
     if x.ndim and not any(x == 0):
         return g * (out / x)
+    if dim is None and not state.grad and sum(x == 0) > 1:  # PyTorch: also beside inf and nan
+        return zeros_as(x)
     if count(tuple(x.shape), dim) == 1:
         return reshape(g, tuple(x.shape))
     if dim is None:

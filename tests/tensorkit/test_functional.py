@@ -40,3 +40,9 @@ def test_isclose_and_allclose_are_pytorchs(pair, rtol, atol, equal_nan):
 @given(x=twins())
 def test_a_tensor_is_close_to_itself_unless_it_holds_nan(x):
     assert tk.allclose(x.tk, x.tk, equal_nan=True)
+
+
+def test_bools_are_close_within_one():
+    for atol in (0, 1):
+        found = [str(m.isclose(m.tensor([True]), m.tensor([False]), atol=atol)) for m in (torch, tk)]
+        assert found[1] == found[0]

@@ -131,6 +131,18 @@ def test_powers_with_numbers_are_pytorchs(x, number):
     assert_same_outcome(lambda: x.torch**number, lambda: x.tk**number, rtol=2e-3)
 
 
+@pytest.mark.parametrize("base", [*DTYPES])
+@pytest.mark.parametrize("exponent", ["float32", "float64"])
+def test_the_slope_of_an_exponent_has_the_digits_of_its_own_dtype(base, exponent):
+    found = []
+    for m in (torch, tk):
+        x = m.tensor([7, 3, 1, 0], dtype=getattr(m, base))
+        y = m.tensor([1.7, 0.3, 2.0, 1.0], dtype=getattr(m, exponent), requires_grad=True)
+        (x**y).sum().backward()
+        found.append(y.grad.numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6 if exponent == "float32" else 1e-7)
+
+
 @given(x=twins())
 def test_reciprocal_is_pytorchs(x):
     assert_same_outcome(lambda: x.torch.reciprocal(), lambda: x.tk.reciprocal())
