@@ -119,7 +119,7 @@ _FAMILIES = {
     "x.bincount().argmax(), for integers": "mode",
     "x.transpose or x.movedim": "swapdims moveaxis",
     "x[..., None] * tk.eye(n)": "diag_embed",
-    "x.diagonal().fill_(value)": "fill_diagonal_",
+    "x[(range(min(x.shape)),) * x.dim()] = value": "fill_diagonal_",
     "scatter_add, for sums": "scatter_reduce index_reduce",
 }
 # the same for torch.nn, torch.nn.functional, torch.optim and torch.cuda

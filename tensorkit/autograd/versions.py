@@ -177,6 +177,7 @@ class _CopySlices(Rule):
         own, *others = inner.rule.gradients(inner, part, as_tensors)
         if node.edges[0] is None:
             return (None, *others)
+        own = own.to(g.dtype) if as_tensors else own  # a factor may be of a wider dtype
         return (parts.write(g, own, source=source, target=target), *others)
 
 

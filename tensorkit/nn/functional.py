@@ -55,11 +55,23 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             return matmul(input, t(weight)) + bias
         rows = view(input, (prod(input.shape[:-1]), input.shape[-1]))
         return view(addmm(bias, rows, t(weight)), (*input.shape[:-1], weight.shape[0]))
+    except errors.DTypeError as error:
+        first = "mat1 and mat2 must have the same dtype, but got {} and {}"
+        _check_dtype(str(error).split("\n")[0] if bias is None else first, input, weight)
+        raise
     except (IndexError, errors.ShapeError):
         if input.dim() and weight.dim() == 2 and input.shape[-1] != weight.shape[1]:
             given = prod(input.shape[:-1]), input.shape[-1]
             refuse_sizes(given, (weight.shape[1], weight.shape[0]), of_layer=True)
         raise
+
+
+def _check_dtype(first: str, x: Tensor, *parameters: Tensor | None) -> None:
+    """DTypeError if a parameter of a layer has another dtype than its input."""
+    for each in parameters:
+        if each is not None and each.dtype is not x.dtype:
+            first = first.format(x.dtype.word, each.dtype.word)
+            raise errors.DTypeError(first, repair=f"x.to(tk.{each.dtype.name})") from None
 
 
 @absent.explains_options
@@ -113,8 +125,7 @@ def layer_norm(
     """
     need_tensor("layer_norm", input)
     if isinstance(normalized_shape, int):
-        first = str(errors.must_be("layer_norm", "normalized_shape", 2, "tuple of ints", 0))
-        raise TypeError(errors.message(first, repair=f"({normalized_shape},)"))
+        raise errors.must_be("layer_norm", "normalized_shape", 2, "tuple of ints", 0)
     own, shapes = tuple(normalized_shape), [tuple(x.shape) for x in (weight, bias) if x is not None]
     if len(own) > 1:
         first = f"layer_norm takes one dimension, not {own}; others are not part of tensorkit"
@@ -126,6 +137,7 @@ def layer_norm(
             f"but got input of size{errors.sizes(input.shape)}",
             f"Weight and bias have the shapes {shapes}; they need normalized_shape.",
         )
+    _check_dtype("mixed dtype (CPU): all inputs must share same datatype.", input, weight, bias)
     return _native_layer_norm(input, weight, bias, eps)
 
 
@@ -159,16 +171,14 @@ def _in_float32(x: Any) -> Any:
     return x.float() if isinstance(x, Tensor) else x.astype(np.float32)
 
 
-def _slope_of_layer_norm(g: Any, x: Any, weight: Any, eps: float) -> Any:
-    standard, deviation = _standard(mean, sqrt, x, eps)
-    g = g if weight is None else g * weight
+def _slope_of_layer_norm(g: Any, input: Any, weight: Any, eps: float) -> Any:
+    standard, deviation = _standard(mean, sqrt, _in_float32(input), eps)
+    g = _in_float32(g) if weight is None else _in_float32(g) * weight
     return (g - mean(g, -1, True) - standard * mean(g * standard, -1, True)) / deviation
 
 
 _native_layer_norm.grad(
-    input=lambda g, input, weight, eps: _slope_of_layer_norm(
-        _in_float32(g), _in_float32(input), weight, eps
-    ),
+    input=_slope_of_layer_norm,
     weight=lambda g, input, eps: g * _standard(mean, sqrt, _in_float32(input), eps)[0],
     bias=lambda g: g,
 )
@@ -231,8 +241,7 @@ def _reduced(xp: Any, items: Any, reduction: str) -> Any:
         raise ValueError
     if reduction == "none":
         return items
-    sums = total(xp, wide(xp, items))
-    sums = sums / items.size if reduction == "mean" else sums
+    sums = total(xp, wide(xp, items)) / (items.size if reduction == "mean" else 1)
     return sums if sums.dtype == items.dtype else sums.astype(items.dtype)
 
 
@@ -331,7 +340,7 @@ def _check_classes(input: Tensor, target: Tensor, reduction: str) -> None:
     _check_loss(target, target, reduction)
     if len(shape) not in (1, 2):
         first = "scores have the shape (N, C) or (C,); others are not part of tensorkit"
-        raise errors.NotSupportedError(first, repair="x.movedim(1, -1).reshape(-1, n_classes)")
+        raise errors.NotSupportedError(first, repair="x.movedim(1, -1).flatten(0, -2), y.flatten()")
     if own != shape[:-1] and own[:1] == shape[:-1]:
         detail = f"The target has shape {own}: one class number per item is expected, {shape[:-1]}."
         first = "0D or 1D target tensor expected, multi-target not supported"
@@ -404,12 +413,8 @@ def cross_entropy(input: Tensor, target: Tensor, *, reduction: str = "mean") -> 
     return nll_loss(scores, target, reduction=reduction)
 
 
-def _at_least(x: Any, least: float) -> Any:
-    return where(x > least, x, least)
-
-
 @_loss(
-    lambda x, y: (x - y) / _at_least((1 - x) * x, 1e-12),
+    lambda x, y: (x - y) / where((1 - x) * x > 1e-12, (1 - x) * x, 1e-12),
     lambda x, y: log(1 - x) - log(x),
     dtypes="floating",
 )
@@ -431,8 +436,7 @@ def binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
         elif not inside.all():
             first = f"all elements of {name} should be between 0 and 1"
             raise errors.DTypeError(first, repair=repair)
-    least = x.dtype.type(-100)
-    yes, no = xp.maximum(xp.log(x), least), xp.maximum(xp.log1p(-x), least)
+    yes, no = xp.maximum(xp.log(x), -100.0), xp.maximum(xp.log1p(-x), -100.0)
     return (y - 1) * no - y * yes
 
 

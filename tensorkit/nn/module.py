@@ -101,13 +101,11 @@ class Module:
                 raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         elif value is not None and isinstance(held, (Parameter, Module)):
             is_tensor = isinstance(value, Tensor)
-            kind = f"torch.{value.dtype.word}Tensor" if is_tensor else type(value).__name__
-            wanted = "Parameter" if isinstance(held, Parameter) else "Module"
+            given = f"torch.{value.dtype.word}Tensor" if is_tensor else type(value).__name__
+            own = "Parameter" if isinstance(held, Parameter) else "Module"
             what = "parameter" if isinstance(held, Parameter) else "child module"
-            first = (
-                f"cannot assign '{kind}' as {what} '{name}' (torch.nn.{wanted} or None expected)"
-            )
-            raise TypeError(message(first, repair=f"tk.nn.{wanted}(...)"))
+            first = f"cannot assign '{given}' as {what} '{name}' (torch.nn.{own} or None expected)"
+            raise TypeError(message(first, repair=f"tk.nn.{own}(...)"))
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -262,8 +260,7 @@ class Module:
             if not isinstance(value, Tensor):
                 problems.append(f"{key} should be a tensor, not {type(value).__name__}.")
             elif value.shape == member.shape:
-                with no_grad():
-                    member.copy_(value)
+                member.copy_(value.detach())
             else:
                 problems.append(
                     f"size mismatch for {key}: copying a param with shape {value.shape!r} "

@@ -80,6 +80,8 @@ Differences that no expression below can show:
   slopes do not depend on x.
 - Second derivatives of prod where a zero stands beside inf or nan: PyTorch gives nan also where the
   other numbers alone decide.
+- First derivatives of prod where partial products overflow in one order and not in another.
+- gelu of inf in float32 is inf; PyTorch's vectors give nan.
 - backward(inputs=) with a tensor that is no leaf does not run that tensor's own node; PyTorch does,
   refuses what was written to since, and uses up what the node saved.
 - Second derivatives show the nodes of our formulas, not PyTorch's SigmoidBackwardBackward and such

@@ -44,5 +44,6 @@ def test_a_tensor_is_close_to_itself_unless_it_holds_nan(x):
 
 def test_bools_are_close_within_one():
     for atol in (0, 1):
-        found = [str(m.isclose(m.tensor([True]), m.tensor([False]), atol=atol)) for m in (torch, tk)]
+        pairs = [(m, m.tensor([True]), m.tensor([False])) for m in (torch, tk)]
+        found = [str(m.isclose(x, y, atol=atol)) for m, x, y in pairs]
         assert found[1] == found[0]

@@ -18,10 +18,11 @@ ROOMS = {
 }
 MOST_OF_CORE, MOST_IMPORTS = 3220, 263
 
-# What the chapters on dispatch and on kernels have added: whole files, and lines in others.
+# The library without what the chapters on dispatch and on kernels have added has at most 10,500
+# lines. They may add 1,000 in the files that begin with these names, and 100 in other files: no
+# count tells those from the rest, so the limit of everything is the sum.
 ADDED = ("cuda/kernel", "dispatch_mode", "explain/_dispatch", "library", "viz/_dispatch", "viz/_k")
-ADDED_IN_OTHERS = 92  # the limit is 100
-MOST_ADDED, MOST_BESIDE = 1_000, 10_500
+MOST_ADDED, MOST = 1_000, 10_500 + 1_000 + 100
 MOST_FILES_ADDED, MOST_FILES_BESIDE = 12, 80
 
 
@@ -37,10 +38,10 @@ def test_the_library_and_what_the_chapters_have_added_stay_within_their_limits()
     found = {path.relative_to(size.PACKAGE).as_posix(): n for path, n in size.sizes().items()}
     files_added = [name for name in found if name.startswith(ADDED)]
     added = sum(found[name] for name in files_added)
-    beside = sum(found.values()) - added - ADDED_IN_OTHERS
-    print(f"{added:,} lines added, of {MOST_ADDED:,}; {beside:,} beside, of {MOST_BESIDE:,}")
+    everything = sum(found.values())
+    print(f"{everything:,} lines, of {MOST:,}; {added:,} in added files, of {MOST_ADDED:,}")
     assert added <= MOST_ADDED
-    assert beside <= MOST_BESIDE
+    assert everything <= MOST
     assert len(files_added) <= MOST_FILES_ADDED
     assert len(found) - len(files_added) <= MOST_FILES_BESIDE
 

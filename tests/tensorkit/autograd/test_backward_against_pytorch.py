@@ -66,15 +66,15 @@ PROGRAMS = """
     e = x.take_along_dim(tk.tensor([[0], [1]]), 1); e.sum().backward(); e.sum().backward()
     e = x.scatter(1, tk.tensor([[0], [1]]), 1.); e.sum().backward(); e.sum().backward()
     e = tk.ones(2, 3).scatter_add(1, tk.tensor([[0]]), x); e.sum().backward(); e.sum().backward()
-    e = x.scatter_add(1, tk.tensor([[0]]), tk.ones(1, 1)); [e.sum().backward() for _ in '12']; x.grad
+    e = x.scatter_add(1, tk.tensor([[0]]), tk.ones(1,1)); [e.sum().backward() for _ in 'ab']; x.grad
     e = tk.ones(2, 3).index_add(0, tk.tensor([0, 0]), x); e.sum().backward(); e.sum().backward()
-    e = x.index_add(0, tk.tensor([0]), tk.ones(1, 3)); [e.sum().backward() for _ in '12']; x.grad
+    e = x.index_add(0, tk.tensor([0]), tk.ones(1, 3)); [e.sum().backward() for _ in 'ab']; x.grad
     e = b.clone(); e[[0]] = 1.; e.sum().backward(); e.sum().backward()
     e = b.clone(); e[b > 1] = 1.; e.sum().backward(); e.sum().backward()
     e = x[0, 1:]; e.sum().backward(); e.sum().backward(); x.grad
-    e = x.t()[1:]; [e.sum().backward() for _ in '12']; x.grad
-    e = tk.where(x > 1, x, 0.); [e.sum().backward() for _ in '12']; x.grad
-    e = x.masked_fill(x > 1, 0.); [e.sum().backward() for _ in '12']; x.grad
+    e = x.t()[1:]; [e.sum().backward() for _ in 'ab']; x.grad
+    e = tk.where(x > 1, x, 0.); [e.sum().backward() for _ in 'ab']; x.grad
+    e = x.masked_fill(x > 1, 0.); [e.sum().backward() for _ in 'ab']; x.grad
     e = x.amax(1); e.sum().backward(); e.sum().backward()
     a = tk.tensor([0., 0., tk.nan, 1.], requires_grad=True); a.prod().backward(); a.grad
     a = tk.tensor([0., tk.inf, 0., 2.], requires_grad=True); a.prod().backward(); a.grad

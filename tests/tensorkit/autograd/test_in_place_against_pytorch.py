@@ -3,6 +3,8 @@
 import pytest
 from programs import assert_program_agrees, programs_in
 
+import tensorkit as tk
+
 PROGRAMS = """
     x.data
     i = tk.zeros(3, dtype=tk.int64); i.copy_(x[0]), i.requires_grad
@@ -102,3 +104,19 @@ PROGRAMS = """
 @pytest.mark.parametrize("program", list(programs_in(PROGRAMS)))
 def test_a_program_gives_what_it_gives_in_pytorch(program):
     assert_program_agrees(program)
+
+
+@pytest.mark.parametrize("operation", ["mul_", "div_", "pow_", "add_"])
+def test_a_view_that_a_wider_tensor_changed_has_pytorchs_second_derivatives(operation):
+    torch, found = pytest.importorskip("torch"), []
+    for m in (torch, tk):
+        x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        w = m.tensor([2.0, 3.0], dtype=m.float64, requires_grad=True)
+        y = x.clone()
+        getattr(y[:2], operation)(w)
+        first = m.autograd.grad((y * y).sum(), [x, w], create_graph=True)
+        (first[0].sum() + first[1].sum()).backward()
+        found.append([(str(g.dtype), g.tolist()) for g in (*first, x.grad, w.grad)])
+    for (own_dtype, own), (dtype, expected) in zip(found[1], found[0], strict=True):
+        assert own_dtype == dtype
+        assert own == pytest.approx(expected, rel=1e-5, abs=1e-7)

@@ -169,6 +169,26 @@ def test_an_edge_is_answered_as_in_pytorch(name):
         assert actual == expected
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 3)])
+@pytest.mark.parametrize(
+    "layer", ["nn.Linear(3, 2)", "nn.Linear(3, 2, bias=False)", "nn.LayerNorm(3)"]
+)
+def test_an_input_of_another_dtype_is_refused_in_pytorchs_words_and_the_repair_works(
+    layer, shape, dtype
+):
+    if (layer, dtype) == ("nn.LayerNorm(3)", "float16"):
+        pytest.skip("PyTorch computes it")
+    x = tk.ones(shape, dtype=getattr(tk, dtype))
+    with pytest.raises(RuntimeError) as expected:
+        eval(f"torch.{layer}", {"torch": torch})(torch.ones(shape, dtype=getattr(torch, dtype)))
+    with pytest.raises(RuntimeError) as found:
+        eval(f"tk.{layer}", {"tk": tk})(x)
+    first, *_, repair = str(found.value).splitlines()
+    assert first == str(expected.value)
+    assert eval(f"tk.{layer}", {"tk": tk})(eval(repair.removeprefix("Try: "))).dtype is tk.float32
+
+
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])
 def test_dropout_drops_what_pytorch_drops(p):
     found = []
@@ -246,3 +266,12 @@ NOT_PART = {
 def test_what_is_not_part_of_tensorkit_says_so(name):
     with pytest.raises(tk.errors.NotSupportedError, match=name):
         NOT_PART[name](tk.tensor(X), tk.tensor([0, 1, 2, 0]))
+
+
+def test_the_repair_for_scores_of_more_dimensions_gives_what_pytorch_gives():
+    x, y = tk.randn(2, 3, 4), tk.tensor([[0, 1, 2, 0], [2, 1, 0, 1]])
+    with pytest.raises(NotImplementedError) as found:
+        _F(tk).cross_entropy(x, y)
+    repaired = eval(f"cross_entropy({str(found.value).split('Try: ')[1]})", vars(_F(tk)), locals())
+    expected = _F(torch).cross_entropy(torch.from_numpy(x.numpy()), torch.from_numpy(y.numpy()))
+    np.testing.assert_allclose(repaired.numpy(), expected.numpy(), rtol=1e-6)
