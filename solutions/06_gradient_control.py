@@ -449,23 +449,25 @@ print(total)
 # %% [markdown]
 # ## In tensorkit
 #
-# At the beginning of a block `with tk.no_grad():` Python calls `__enter__`, and at its end
-# `__exit__`. Both change one switch. Every operation looks at this switch before it records.
+# Two of the switches that are often confused: `eval` and freezing. Look for what each of them
+# changes. A layer has an attribute `training`, and `nn.Dropout` passes it on to the function at the
+# end.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
+from tensorkit.nn import Module, functional
 
-explain.source(tk.no_grad.__enter__, tk.no_grad.__exit__, tk.no_grad)
+explain.source(Module.train, Module.eval, Module.requires_grad_, functional.dropout)
 
 # %% [markdown]
-# **A question.** `__exit__` could simply switch recording on again. Why does `__enter__` keep the
-# state from before, and why in a list?
+# **A question.** After `model.eval()`, is `model(x)` still recorded? And after
+# `model.requires_grad_(False)`, does dropout still drop?
 #
 # <details><summary>The answer</summary>
 #
-# A block can be inside another block. At the end of the inner `no_grad` recording must stay off,
-# because the outer one is still active. So the switch must return to the state from before. One
-# object may be entered twice, and then it has two states to keep.
+# Yes, both. `eval` calls `train(False)`, which changes only `training` of each module. Dropout reads
+# that, autograd does not. `requires_grad_` changes only the parameters, and `dropout` reads none: it
+# drops as long as `training` is True.
 #
 # </details>
 
