@@ -20,8 +20,7 @@ _FAMILIES = {
     "dense tensors (there are no sparse ones)": "sparse sparse_coo_tensor sparse_csr_tensor "
     "to_sparse to_sparse_csr to_dense coalesce sparse_mask",
     "nothing: all CPU memory is alike": "pin_memory is_pinned share_memory_ is_shared",
-    "nothing: float32 products are computed in float32": "set_float32_matmul_precision "
-    "get_float32_matmul_precision",
+    "nothing: float32 stays float32": "set_float32_matmul_precision get_float32_matmul_precision",
     "x.half() (there is no autocast)": "autocast amp GradScaler",
     "tk.nn.Linear on flattened windows (there is no convolution)": "conv1d conv2d conv3d "
     "convolution conv_transpose1d conv_transpose2d max_pool1d max_pool2d avg_pool1d batch_norm",
@@ -72,7 +71,11 @@ _FAMILIES = {
     "(tk.exp(x) - tk.exp(-x)) / 2": "sinh",
     "(tk.exp(x) + tk.exp(-x)) / 2": "cosh",
     "x.repeat, with a number for each dimension,": "tile",
-    "tk.cat of two slices": "roll",
+    "tk.cat of slices or zeros": "roll block_diag",
+    "tk.ones(n, m).tril() or triu(), then nonzero().t()": "tril_indices triu_indices",
+    "(x[..., None] > boundaries).sum(-1)": "bucketize",
+    "bool(x)": "is_nonzero",
+    "what dir(tk) lists": "hub special testing",
     "x.diagonal().sum()": "trace",
     "numpy.linalg on x.numpy()": "det slogdet svd qr cholesky pinverse matrix_power",
     "x.diagonal(), or tk.eye(n) * x": "diag",
@@ -101,8 +104,7 @@ _FAMILIES = {
     "x.as_strided": "unfold",
     "2.0 ** x": "exp2",
     "tk.logsumexp(tk.stack((x, y)), 0)": "logaddexp",
-    "x + value * y * z": "addcmul",
-    "x + value * y / z": "addcdiv",
+    "x + value * y * z or x + value * y / z": "addcmul addcdiv",
     "x.amin() and x.amax()": "aminmax",
     "x.var() or x.std(), and x.mean()": "var_mean std_mean",
     "x.nonzero()": "argwhere",
@@ -129,9 +131,7 @@ _PARTS = {
     "a new tensor as the result, x.clone(),": "mark_dirty",
     "y.detach() after y = F.apply(x)": "mark_non_differentiable",
     "nothing: the gradient of a Function's one result is never None": "set_materialize_grads",
-    "tk.autograd.recording() around the forward, after which errors name its lines,": (
-        "detect_anomaly set_detect_anomaly"
-    ),
+    "tk.autograd.recording() around the forward": "detect_anomaly set_detect_anomaly",
     "tk.nn.Linear on flattened windows (there is no convolution)": "Conv1d Conv2d Conv3d "
     "ConvTranspose1d ConvTranspose2d MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool2d "
     "MaxPool3d AdaptiveAvgPool1d AdaptiveMaxPool2d Unfold Fold avg_pool2d adaptive_avg_pool2d",
@@ -176,18 +176,21 @@ _PARTS = {
     "(x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))": "cosine_similarity CosineSimilarity",
     "tk.cat with tk.zeros": "pad ZeroPad2d ConstantPad1d",
     "x.clamp(0, 6)": "relu6 ReLU6",
+    "x.reshape in forward": "Unflatten",
+    "(x - y).norm(dim=1)": "PairwiseDistance pairwise_distance",
     "tk.where(x > 0, x, x.clamp(max=0).exp() - 1)": "elu ELU",
     "tk.nn.MSELoss or L1Loss": "SmoothL1Loss HuberLoss smooth_l1_loss huber_loss",
     "(y * (y.log() - x)).mean(), for y > 0,": "KLDivLoss kl_div",
     "tk.where(x > 0, x, slope * x)": "PReLU prelu",
     "its formula in forward, as in x * x.sigmoid(),": "SELU selu CELU celu Mish mish GLU glu "
+    "Softsign softsign TripletMarginLoss triplet_margin_loss MarginRankingLoss margin_ranking_loss "
+    "CTCLoss ctc_loss gumbel_softmax "
     "Hardtanh hardtanh Hardsigmoid hardsigmoid Hardswish hardswish LogSigmoid logsigmoid",
     'tk.device("cuda") if tk.cuda.is_available()': "current_accelerator",
     "get_device_properties().total_memory, less memory_reserved(),": "mem_get_info",
     "a call in forward": "register_forward_hook register_forward_pre_hook "
     "register_full_backward_hook",
-    "dict(model.named_parameters())[name]": "get_parameter",
-    "dict(model.named_modules())[name]": "get_submodule",
+    "dict(model.named_parameters())[name], or named_modules,": "get_parameter get_submodule",
     "model.children()": "named_children",
 }
 # What to do without an option that PyTorch has -> the names of such options

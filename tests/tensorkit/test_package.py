@@ -235,6 +235,8 @@ def test_names_of_torch_that_are_missing_say_so():
         _ = tk.ones_
     with pytest.raises(AttributeError, match=r"torch\.expm1_ is .* use x = tk\.from_n"):
         _ = tk.expm1_
+    with pytest.raises(AttributeError, match=r"Unflatten is not .* use x\.reshape in forward"):
+        _ = tk.nn.Unflatten
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
         _ = tk.ones(2).nonsense
 
@@ -283,7 +285,7 @@ def test_numpy_has_the_functions_that_are_advised_by_their_own_name():
 CALLS = """
     lerp(x, y, 0.3); diff(m); inner(m, m); inner(x, y); dist(x, y); cdist(m, y[None]); erfc(x)
     exp2(x); logaddexp(x, y); fmod(x, y); bernoulli(ones); atan2(y, x); isin(x, y)
-    logit(x); diag_embed(x); broadcast_shapes(a, b)
+    bucketize(x, boundaries); logit(x); diag_embed(x); broadcast_shapes(a, b)
     rsqrt(x); expm1(x); log2(x); tan(x); asin(x); acos(x); sinh(x)
     cosh(x); trace(m)
 """
@@ -301,6 +303,7 @@ def test_what_is_advised_instead_of_a_missing_function_gives_the_same(call):
             "y": y,
             "m": m.stack((x, y)),
             "ones": m.ones(3),
+            "boundaries": m.tensor([-0.25, 0.5, 0.6]),
             "a": (3, 1),
             "b": (2,),
             "n": 3,
@@ -330,3 +333,11 @@ def test_what_writes_in_place_is_a_function_where_it_is_one_in_torch():
     assert tk.sqrt_(x) is x
     assert x.tolist() == [1.0, 2.0]
     assert tk.fill_(x, 3).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("shape", [(3, 3), (3, 5), (4, 2), (3, 3, 3)])
+def test_the_advice_for_a_diagonal_fills_it_as_fill_diagonal_does(shape):
+    torch, x = _torch(), tk.zeros(shape)
+    exec(absent._INSTEAD["fill_diagonal_"], {"x": x, "value": 7.0})
+    assert x.tolist() == torch.zeros(shape).fill_diagonal_(7.0).tolist()
