@@ -136,23 +136,20 @@ def run_block(log: "Log", block: int, given: dict[str, Any], order: random.Rando
     arrays = enumerate(log.source.shared.items(), start=1)
     shared = {name: Memory(name, x.copy(), -at << 40, log) for at, (name, x) in arrays}
     threads = [(log.source.thread(**given), _words(log, n, shared)) for n in range(log.n_threads)]
-    # for each barrier the lowest thread there: by the line, 0 for the end, and the rounds of loops
-    reached, rounds = dict[tuple[int, int], int](), Counter[int]()
-    while (0, 0) not in reached:
+    reached = dict[int, int]()  # the line of each barrier, 0 for the end: the lowest thread there
+    while 0 not in reached:
         reached = {}
         for n in order.sample(range(log.n_threads), log.n_threads):
             log.thread, (log.running, state.words) = n, threads[n]
             try:
-                while (line := next(log.running)) is None:
-                    rounds[n] += 1
+                line = next(log.running)
             except (ArithmeticError, AttributeError, NameError, TypeError, ValueError) as error:
                 line = error.__traceback__.tb_next.tb_lineno  # type: ignore[union-attr]
                 here = Access(block, n, "was there", (line,))
                 log.refuse(f"stopped: {error}", "", "int(...), or a number set above the if", here)
-            at = line, line and rounds[n]
-            reached[at] = min(n, reached.get(at, n))
+            reached[line] = min(n, reached.get(line, n))
         log.check_barrier(reached)
-        log.phase_ends(is_barrier=(0, 0) not in reached)
+        log.phase_ends(is_barrier=0 not in reached)
 
 
 def _words(log: "Log", thread: int, shared: dict[str, Memory]) -> dict[str, Any]:
@@ -263,14 +260,17 @@ class Log:
             why = ", with no barrier between: the result depends on who is first"
             self.refuse(what, why, repair, one, other)
 
-    def check_barrier(self, reached: dict[tuple[int, int], int]) -> None:
-        """KernelError if threads of the block have come to different barriers, or to their end."""
+    def check_barrier(self, reached: dict[int, int]) -> None:
+        """KernelError if threads of the block have come to different barriers, or to their end.
+
+        A barrier is a line of the kernel. In which round of a loop a thread comes there does not
+        matter: a GPU counts the threads that have come.
+        """
         if len(reached) > 1:
             acts = []
-            order = sorted(reached.items(), key=lambda pair: (pair[0][0] or math.inf, pair[0][1]))
-            for (line, rounds), n in order[:2]:
-                what = f"waits in line {line}" + f", in round {rounds} of its loop" * bool(rounds)
-                acts.append(Access(self.block, n, what if line else "has ended", (line,)))
+            for line, n in sorted(reached.items(), key=lambda pair: pair[0] or math.inf)[:2]:
+                what = f"waits in line {line}" if line else "has ended"
+                acts.append(Access(self.block, n, what, (line,)))
             why = ". On a GPU they would wait for ever, or go on with wrong numbers"
             repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
             self.refuse("has a barrier that not all threads of a block reach", why, repair, *acts)

@@ -96,9 +96,8 @@ class Source(ast.NodeTransformer):
     are ``arrays``, and shared arrays. ``plain`` has the other names, with a line; ``written`` and
     ``added`` the arrays that the kernel changes, and adds to by atomic_add; ``shared`` an array
     like each shared one. ``thread`` is what a thread runs on the simulated device: it is called
-    with the parameters, and gives the line of each barrier, 0 at the end, and None for each round
-    of a loop around a barrier. ``for_cupy`` is a text with the names ``jit``, ``cupy`` and
-    ``numpy`` around it.
+    with the parameters, and gives the line of each barrier, and 0 at the end. ``for_cupy`` is a
+    text with the names ``jit``, ``cupy`` and ``numpy`` around it.
     """
 
     def __init__(self, function: FunctionType, types: tuple[type, ...] = ()) -> None:
@@ -190,8 +189,6 @@ class Source(ast.NodeTransformer):
             match node:
                 case ast.Expr(call) if self.called(call) is syncthreads:
                     node.value = ast.Yield(ast.Constant(node.lineno))
-                case ast.For() | ast.While() if syncthreads in map(self.called, ast.walk(node)):
-                    node.body.insert(0, ast.Expr(ast.Yield(ast.Constant(None))))  # in each round
                 case ast.Assign([target], ast.Call() as call) if self.called(call) is shared:
                     call.args = [ast.Constant(ast.unparse(target))]
                 case ast.Assign() | ast.AugAssign():

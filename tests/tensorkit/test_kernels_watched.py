@@ -46,9 +46,9 @@ WRONG = {
         (1, 8),
         "a barrier that not all threads of a block reach",
     ),
-    "in a round for each thread": (
-        [GRID, "for j in range(n):", "    if j == i:", "        cuda.syncthreads()"],
-        (1, 8), "waits in line 6, in round 1 of its loop",
+    "in a loop of the thread's own length": (
+        [GRID, "for j in range(i):", "    cuda.syncthreads()"],
+        (1, 8), "waits in line 5(?s:.)*has ended",
     ),
     "two barriers": (
         [GRID, "if i < 4:", "    cuda.syncthreads()", "else:", "    cuda.syncthreads()",
@@ -89,6 +89,19 @@ RIGHT = {
         "for r in range(3):",
         "    cuda.syncthreads()",
         "out[i] = x[i]",
+    ],
+    "a barrier in the first round of loops that differ, and one below": [
+        GRID,
+        "for j in range(i + 1):",
+        "    if j == 0:",
+        "        cuda.syncthreads()",
+        "cuda.syncthreads()",
+    ],
+    "each thread in another round": [
+        GRID,
+        "for j in range(n):",
+        "    if j == i:",
+        "        cuda.syncthreads()",
     ],
 }
 
