@@ -72,6 +72,14 @@ def _x_alone_is_asked(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return mul_with_autograd(x, y, recording and x.requires_grad)
 
 
+def _switched_off(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
+    asks = x.requires_grad, y.requires_grad
+    product = x.requires_grad_(False) * y.requires_grad_(False)
+    if not (recording and any(asks)):
+        return product, None
+    return product, {"x": y if asks[0] else None, "y": x if asks[1] else None}
+
+
 def _only_the_node(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     return mul_with_autograd(x, y, recording)[1]
 
@@ -154,6 +162,13 @@ class AutogradLayer(Exercise):
             _x_alone_is_asked,
             "You record only if `x` requires grad. `y` may ask for a gradient alone: use `or`.",
         ),
+        "requires_grad is changed": (
+            _switched_off,
+            "`x` and `y` are not as they were: their numbers or their `requires_grad` have "
+            "changed. `x.detach()` gives a tensor that does not require grad, and leaves `x` as it "
+            "is.",
+            r"requires_grad_\(|requires_grad = |detach_\(",
+        ),
         "only the node": (
             _only_the_node,
             "You return the node alone. The caller needs the product: return both, "
@@ -177,13 +192,17 @@ class AutogradLayer(Exercise):
         yield case(some(0), True, some(0), False, True, label="no elements (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """What is returned, and whether the product has a history of its own."""
+        """What is returned, whether the product has a history of its own, and the inputs."""
         x, x_asks, y, y_asks, recording = args
-        x, y = x.clone().requires_grad_(x_asks), y.clone().requires_grad_(y_asks)
-        found = answer(x, y, recording)
+        inputs = x.clone().requires_grad_(x_asks), y.clone().requires_grad_(y_asks)
+        found = answer(*inputs, recording)
         product = found[0] if isinstance(found, list | tuple) and found else None
         has_history = isinstance(product, tk.Tensor) and product.requires_grad
-        return Seen({"returned": found, "the product has a history": has_history})
+        now = {
+            name: [tensor.detach().clone(), tensor.requires_grad]
+            for name, tensor in zip(("x afterwards", "y afterwards"), inputs, strict=True)
+        }
+        return Seen({"returned": found, "the product has a history": has_history, **now})
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         x, x_asks, y, y_asks, recording = args

@@ -109,7 +109,8 @@ class CountCost(Exercise):
     cost("sum", [(4, 5)], (4,))                      # (20, 24)
     ```
 
-    `int(np.prod(shape))` is the number of elements of a shape; `()` is that of a single number.
+    `int(np.prod(shape))` is the number of elements of a shape. The shape `()`, without dimensions,
+    is that of a single number, which is one element.
     """
 
     hints = (

@@ -7,6 +7,7 @@ from typing import Any, no_type_check
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.plain import Seen
 from course.notebook.rules import OPERATION_CHECKED, OWN_OPERATION, Rule
 
 
@@ -212,5 +213,7 @@ class CustomOp(Exercise):
         yield case(matrix, some(6, 2, 5).reshape(2, 3), label="turned (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
+        """What is returned, and the argument afterwards."""
         x, upstream = args
-        return answer(x.clone().requires_grad_(), upstream)
+        x = x.clone().requires_grad_()
+        return Seen({"returned": answer(x, upstream), "x afterwards": x.detach().clone()})

@@ -24,6 +24,11 @@ def _default_first(kernels: dict[str, Any], operation: str, device: str) -> Any:
     return find_kernel(kernels, operation, device)
 
 
+def _begins_alike(kernels: dict[str, Any], operation: str, device: str) -> Any:
+    kinds = [kind for kind in kernels if device.startswith(kind)]
+    return find_kernel(kernels, operation, kinds[0] if kinds else device)
+
+
 def _none_where_there_is_none(kernels: dict[str, Any], operation: str, device: str) -> Any:
     return kernels.get(device, kernels.get("default"))
 
@@ -100,6 +105,11 @@ class FindKernel(Exercise):
             "A table with a default never gives you another kernel. The device's own comes first; "
             "the default is for devices that have none.",
         ),
+        "a name that begins alike": (
+            _begins_alike,
+            "Names are compared as a whole: `cuda` is another device than `cuda2`. "
+            "`if device in kernels:` asks for the name itself.",
+        ),
         "None": (
             _none_where_there_is_none,
             "Where the table has neither, you return None, and the call fails later with an error "
@@ -161,8 +171,12 @@ class FindKernel(Exercise):
         table = {"cpu": one, device: three, "default": two}
         yield case(table, operation, other, label="a default beside the CPU")
         yield case(table, operation, "cpu", label="the CPU's kernel, and a default")
-        table = {f"{device}2": one, device: two, "default": three}
-        yield case(table, operation, device, label="a device whose name begins another one")
+        table = {device: two, f"{device}2": one, "default": three}
+        yield case(table, operation, f"{device}2", label="a name that begins with another one")
+        table = {device: two, "default": three}
+        yield case(table, operation, f"{device}2", label="no kernel, though a shorter name has one")
+        table = {f"{device}2": one, "default": three}
+        yield case(table, operation, device, label="no kernel, though a longer name has one")
         yield case({}, operation, device, label="a table without kernels (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
