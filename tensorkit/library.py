@@ -60,9 +60,9 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     is_custom = definition is op
     if not is_custom and definition.view:
         raise NotSupportedError(f"{name} is a view: nothing is computed")
-    kind = "default" if device_types is None else Device(device_types).type
+    kind = "default" if isinstance(device_types, tuple | list | None) else Device(device_types).type
     if not callable(func) or str(device_types) not in ("None", kind):
-        raise TypeError(message("A kernel is a function, for a kind of device", repair='"cpu", f'))
+        raise TypeError(message("A kernel is a function for one kind of device", repair='"cpu", f'))
     _restore_at_the_end(definition.kernels)
     definition.kernels[kind] = func if is_custom else _on_tensors(definition, func)
     if not is_custom:  # what the direct path calls is not in the table
@@ -229,6 +229,8 @@ def custom_op(
     if len(mutates_args):
         raise NotSupportedError("A custom operation returns new tensors", repair="mutates_args=()")
     made = CustomOp(name, fn)
+    if any(each.kind is each.KEYWORD_ONLY for each in made.signature.parameters.values()):
+        raise NotSupportedError(f"{name}() has a keyword-only argument", repair="def f(x, n):")
     register_kernel(made, device_types, fn)
     return made
 

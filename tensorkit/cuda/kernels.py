@@ -25,7 +25,7 @@ from tensorkit.random import initial_seed
 from tensorkit.thread_state import of_user
 
 threadIdx, blockIdx, blockDim, gridDim, grid, syncthreads, atomic_add, shared = WORDS
-MOST_THREADS, MOST_ALONG_Y = 1024, 65_535
+MOST_THREADS, MOST_ALONG_Y, MOST_SIMULATED = 1024, 65_535, 1_000_000
 _NUMBERS: Any = {int: lambda value: np.int64(number(value)), float: np.float32, bool: np.bool_}
 
 
@@ -92,11 +92,11 @@ class Kernel:
     def __getitem__(self, sizes: Any) -> Any:
         sizes = sizes if type(sizes) is tuple else (sizes,)
         pairs = [size if type(size) is tuple else (size, 1) for size in sizes]
-        is_whole = all(type(number) is int and number > 0 for pair in pairs for number in pair)
+        is_whole = all(type(n) in (int, np.int64) and n > 0 for pair in pairs for n in pair)
         if [*map(len, pairs)] != [2, 2] or not is_whole:
             what = "two sizes stand in the brackets, each an integer of at least one, or a pair"
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
-        blocks, threads = (Pair(*pair) for pair in pairs)
+        blocks, threads = (Pair(*map(int, pair)) for pair in pairs)
         if threads.x * threads.y > MOST_THREADS or blocks.y > MOST_ALONG_Y:
             what = f"a block has at most {MOST_THREADS:,} threads, and y {MOST_ALONG_Y:,} blocks"
             self._refuse_sizes(AcceleratorError, f"invalid configuration argument; {what}")
@@ -124,6 +124,8 @@ class Kernel:
             bump_version(given[parameter], name)
         log: Any = None
         if backend.is_simulated:
+            if blocks.x * blocks.y > MOST_SIMULATED:
+                self._refuse_sizes(AcceleratorError, f"at most {MOST_SIMULATED:,} simulated blocks")
             log = without_warnings(run, source, blocks, threads, given, initial_seed())
             backend.clock.launch(name, PIECE * log.counts.transactions)  # type: ignore[attr-defined]
         else:

@@ -127,6 +127,7 @@ def _promotion(trace: Trace) -> Layer:
     own = [x.dtype if isinstance(x, TensorBase) else of_number(as_number(x)) for x in trace.tensors]  # type: ignore[arg-type]
     shapes = [str(tuple(x.shape)) for x in trace.tensors if isinstance(x, TensorBase)]
     name = trace.dtype.name
-    changes = [f"{' and '.join(x.name for x in own)} become {name}"] * ({*own} != {trace.dtype})
+    said = [x.dtype.name if isinstance(x, TensorBase) else f"the number {x}" for x in trace.tensors]
+    changes = [f"{' and '.join(said)} become {name}"] * ({*own} != {trace.dtype})
     changes += [f"shapes {' and '.join(shapes)} are broadcast"] * (len({*shapes}) > 1)
     return Layer("promotion", bool(changes), "; ".join(changes) or f"all are {name}, of one shape")

@@ -147,7 +147,7 @@ def test_scope_ends_what_was_registered_inside():
         ("relu", "cpu", TypeError, "str is no operation"),
         (tk.t, "cpu", NotImplementedError, "t is a view"),
         (tk.relu, "gpu", RuntimeError, "Expected one of cpu, cuda"),
-        (tk.relu, "cuda:0", TypeError, "for a kind of device"),
+        (tk.relu, "cuda:0", TypeError, "for one kind of device"),
     ],
 )
 def test_register_kernel_refuses(op, device, error, words):
@@ -211,6 +211,10 @@ def _cube(**options):
     return tk.library.custom_op("mine::cube", lambda x, n=3: x**n, mutates_args=(), **options)
 
 
+def _by_name_only(x, *, n=3):
+    return x**n
+
+
 def _first():
     return tk.library.custom_op("mine::first", lambda x: x[0], mutates_args=())
 
@@ -268,6 +272,12 @@ def test_backward_through_a_custom_operation_without_a_formula_is_refused():
             lambda: tk.library.custom_op("a::b", abs, mutates_args=("x",)),
             NotImplementedError,
             "returns new tensors",
+        ),
+        (lambda: _cube(device_types=("cpu", "cuda")), TypeError, "for one kind of device"),
+        (
+            lambda: tk.library.custom_op("a::b", _by_name_only, mutates_args=()),
+            NotImplementedError,
+            "keyword-only",
         ),
         (lambda: tk.library.register_autograd(tk.relu, abs), TypeError, "not relu"),
         (lambda: _cube()(), TypeError, "mine::cube.*missing"),

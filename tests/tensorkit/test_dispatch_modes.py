@@ -260,6 +260,10 @@ def test_a_mode_that_answers_by_itself_ends_in_no_kernel():
     assert passed_on.kernel == "numpy.exp"
 
 
+def test_a_number_has_no_dtype_of_its_own_in_the_explanation():
+    assert "float32 and the number 2 become float32" in str(explain.dispatch(tk.mul, tk.ones(2), 2))
+
+
 def test_a_custom_operation_is_explained():
     cube = tk.library.custom_op("mine::cube", lambda x: x**3, mutates_args=())
     (route,) = explain.dispatch(cube, tk.ones(2)).routes

@@ -28,6 +28,12 @@ def test_every_element_is_computed_once_whatever_the_launch(device, n, blocks, t
     assert launch.counts.loads == launch.counts.stores == n == launch.least.loads
 
 
+def test_a_size_may_be_a_number_of_numpys(device):
+    out = tk.zeros(8, device=device)
+    launch = body(GRID, "out[i] = 1.0", parameters="out")[np.int64(2), 4](out)
+    assert (launch.blocks, out.tolist()) == ((2, 1), [1.0] * 8)
+
+
 def test_a_kernel_in_two_dimensions_writes_through_views(device):
     k = body("j, i = cuda.grid(2)", "if i < n and j < n:", "    out[i, j] = x[j, i]")
     x, out = tk.rand(5, 5), tk.zeros(8, 8, device=device)

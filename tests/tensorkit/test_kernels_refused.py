@@ -224,6 +224,11 @@ LAUNCHES = {
         TypeError,
         "takes 3 arguments but 2 were given, and n by name",
     ),
+    "blocks to simulate": (
+        lambda x, out: K[10**9, 1](x, out, 1),
+        RuntimeError,
+        "1,000,000 simulated",
+    ),
     "blocks along y": (lambda x, out: K[(1, 65_536), 1](x, out, 1), RuntimeError, "65,535 blocks"),
     "float64": (lambda x, out: K[1, 1](x.double(), out, 1), RuntimeError, "float64"),
     "int64 atomics": (lambda x, out: K[1, 1](x, out.long(), 1), RuntimeError, "int32"),
