@@ -175,7 +175,7 @@ class AddBias(KernelExercise):
         yield some(3, 5, (2, 2), (3, 2), "threads too many on both sides")
         yield some(5, 3, (1, 3), (4, 2), "more rows than columns")
         yield some(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
-        yield some(16, 16, (1, 8), (16, 2), "rows of 16, two for each warp")
+        yield some(20, 16, (1, 10), (16, 2), "rows of 16, two for each warp")
         yield some(1, 7, (2, 1), (4, 2), "one row (size 1)")
         yield some(7, 1, (1, 2), (2, 4), "one column (size 1)")
         turned = floats(draw, 5, 3).T

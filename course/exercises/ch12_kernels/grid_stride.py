@@ -121,11 +121,18 @@ class GridStride(KernelExercise):
         yield case(2, 3, whole, unfilled(draw, 15).long(), 15, label="whole numbers (int)")
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
-        """Neighbouring threads take neighbouring elements, which shows where there are many."""
-        blocks, threads, _, _, n = args
-        if n > 100 and 8 * counts.transactions > counts.loads + counts.stores:
-            return (
-                f"takes {counts.transactions} transactions: threads of a warp are far apart",
-                "let each thread step over all threads of the launch",
-            )
-        return works_alone(log, WRITES, n, blocks, threads)
+        """From one element of a thread to its next one it is as far as there are threads."""
+        blocks, threads, *_, n = args
+        if alone := works_alone(log, WRITES, n, blocks, threads):
+            return alone
+        first = dict[tuple[int, int], int]()
+        for accesses_there in log.touched.values():
+            for block, thread, kind, _, _, (i, *_), _ in accesses_there.values():
+                at = first.setdefault((block, thread), i) if kind == WRITES else i
+                if (at - i) % (blocks * threads):
+                    return (
+                        f"has a thread that takes the elements {min(at, i)} and {max(at, i)}",
+                        "let each thread step over all threads of the launch: "
+                        f"{blocks * threads} elements further",
+                    )
+        return None

@@ -94,6 +94,12 @@ class OneThreadEach(KernelExercise):
             changed(axpy, "a * x[i] + y[i]", "a * y[i] + x[i]"),
             "The number `a` is a factor of `x[i]`, not of `y[i]`: `a * x[i] + y[i]`.",
         ),
+        "a is made whole": (
+            changed(axpy, "a * x[i]", "int(a) * x[i]"),
+            "The number `a` may have a fraction, such as 2.5. Multiply by `a` itself: "
+            "`a * x[i] + y[i]`.",
+            r"int\(a\)",
+        ),
         "brackets around the sum": (
             changed(axpy, "a * x[i] + y[i]", "a * (x[i] + y[i])"),
             "The number `a` is a factor of `x[i]` alone: `a * x[i] + y[i]`.",
@@ -103,7 +109,8 @@ class OneThreadEach(KernelExercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(n: int, blocks: int, threads: int, label: str) -> Case:
             x, y, out = floats(draw, n), floats(draw, n), unfilled(draw, n)
-            return case(blocks, threads, draw.integer(2, 9), x, y, out, n, label=label)
+            a = (-1) ** n * (draw.integer(1, 8) + 0.5)  # no whole number, and some below 0
+            return case(blocks, threads, a, x, y, out, n, label=label)
 
         yield some(8, 1, 8, "one block, a thread for each element")
         yield some(8, 2, 4, "two blocks, a thread for each element")

@@ -208,7 +208,8 @@ class OwnRelu(Exercise):
         ),
         "a product": (
             _multiplied,
-            "`-inf` times 0 is nan. Choose one of the two numbers: `max(x[i], 0.0)`.",
+            "An element of `-inf` becomes nan: `-inf` times 0 is nan, and so is `-inf + inf`. "
+            "Choose one of the two numbers: `max(x[i], 0.0)`.",
         ),
         "the slope": (
             _slope,
@@ -226,10 +227,10 @@ class OwnRelu(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         def some(*shape: int, label: str) -> Case:
-            values = draw.integers(math.prod(shape), -9, 9)
-            values[:2] = [-draw.integer(1, 9), -draw.integer(1, 9)]
-            values[-1] = draw.integer(2, 9)
-            x = tk.tensor(values, dtype=tk.float32).reshape(shape)
+            eighths = draw.integers(math.prod(shape), -72, 72)
+            eighths[:2] = [-draw.integer(1, 72), -draw.integer(1, 72)]
+            eighths[-1] = draw.integer(16, 72)
+            x = (tk.tensor(eighths) / 8).reshape(shape)
             return case(x, "trains" in label, label=label)
 
         yield some(2, 3, label="a matrix")

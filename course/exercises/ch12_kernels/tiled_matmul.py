@@ -150,6 +150,7 @@ class TiledMatmul(KernelExercise):
             changed(matmul, "left[ty, k]", "left[row, k]"),
             "`row` counts the rows of the whole matrix, and a tile has four. Within a tile the row "
             "of this thread is `ty`: `left[ty, k]`.",
+            r"(?s)\A(?!.*left\[ty, k\])",
         ),
         "a row by a row": (
             changed(matmul, "right[k, tx]", "right[ty, k]"),
@@ -266,7 +267,7 @@ class TiledMatmul(KernelExercise):
         yield some(4, tk.ones(4, 4), tk.ones(4, 4), "one tile of ones")
         yield some(8, matrix(8), tk.eye(8), "times the identity")
         yield some(8, matrix(8), matrix(8), "four tiles")
-        yield some(12, matrix(12), matrix(12), "nine tiles")
+        yield some(16, matrix(16), matrix(16), "sixteen tiles")
         yield some(8, matrix(8).T, matrix(8), "a turned matrix (non-contiguous)")
         yield some(8, matrix(8), matrix(8).T, "the other one turned")
 

@@ -131,8 +131,8 @@ class TreeSum(KernelExercise):
         ),
         "a barrier inside the if": (
             changed(block_sums, "        cuda.syncthreads()\n        half", _IN_THE_IF),
-            "Only some threads come into the `if`, and a barrier is for all of the block. Move it "
-            "below the `if`, still in the loop.",
+            "Not all threads come to this barrier, and a barrier is for all of the block. It "
+            "stands below the `if`, in a loop that goes round equally often for each thread.",
         ),
         "nothing beyond the end": (
             changed(block_sums, "    part[t] = 0.0\n", ""),
