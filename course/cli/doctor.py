@@ -1,7 +1,8 @@
 """What is wrong with a notebook, before it is handed in or graded, and what mends it.
 
-Its cells are matched with the released ones as grading does it (`notebook.matching`), and read, not
-run. Each finding is a sentence of one of three kinds:
+Its cells are matched with the released ones as grading does it (`notebook.matching`), and read.
+The learner's own notebook also runs, from the top: what its checks give then is compared with the
+points that it shows. Each finding is a sentence of one of three kinds:
 
     wrong       it costs points as it stands: what to do is said
     look        it may be meant; worth a look
@@ -21,7 +22,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from course.cli import whole_run
 from course.notebook import answer_text, built_notebook, matching
+from course.notebook.exercise import load as exercises
 from course.notebook.helpers import names_in, needed
 from course.notebook.history import Run, bound_names
 from course.notebook.limited import limited
@@ -48,9 +51,9 @@ class Finding:
 
 
 def source_for(root: Path, chapter: str) -> Source:
-    """The released notebook of a chapter, all that a learner has of it."""
+    """The released notebook of a chapter and its files, all that a learner has of it."""
     file = paths.notebook_in(paths.notebooks(root), chapter)
-    return Source(chapter, built_notebook.read(file, chapter), {})
+    return Source(chapter, built_notebook.read(file, chapter), {}, matching.files_beside(file))
 
 
 Read = Callable[[Path, str], tuple[bytes, Iterable[str]]]
@@ -77,8 +80,58 @@ def from_submission(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     return submission.notebook(), submission.repaired
 
 
-def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[Finding]:
-    """What there is to say about the notebook in a folder, the worst first."""
+def examine(folder: Path, source: Source, read: Read) -> list[Finding]:
+    """What there is to say about the notebook in a folder, the worst first.
+
+    It runs only if it is the learner's own.
+    """
+    found = read_through(folder, source, read)
+    if read is from_own_folder:
+        found = [*_by_running(folder, source), *found]
+    return _worst_first(found)
+
+
+def _worst_first(found: Iterable[Finding]) -> list[Finding]:
+    order = (WRONG, LOOK, REPAIRED)
+    return sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.kind))
+
+
+def _by_running(folder: Path, source: Source) -> Iterator[Finding]:
+    """The checks that give fewer points than the notebook shows when it runs from the top.
+
+    Where it shows none, those of answers that do not get all points.
+    """
+    try:
+        content, _ = from_own_folder(folder, source.chapter)
+        cells = matching.repair(content, source).cells
+    except (Refused, OSError):
+        return  # `read_through` says so
+    shown = whole_run.points_shown(json.loads(content)["cells"])
+    answers = [cell for cell in cells if matching.is_answer(cell)]
+    started = {
+        str(matching.grade_id(cell))
+        for cell in answers
+        if not answer_text.is_untouched(cell, source.by_id[cell["id"]])
+    }
+    if not (started or any(shown.values())):
+        return
+    got, stopped = whole_run.run(cells, source)
+    for id, exercise in exercises(source.chapter).items():
+        points = got.get(id, 0.0)
+        run = f"run from the top in an empty folder it gets {points:g}"
+        about = f" {stopped}" * bool(stopped)
+        if points < shown.get(id, 0.0):
+            yield Finding(
+                WRONG,
+                f"{id}: the notebook shows {shown[id]:g} of {exercise.points:g} points, and {run}."
+                f"{about} Kernel > Restart Kernel and Run All Cells shows what happens.",
+            )
+        elif id in started - shown.keys() and points < exercise.points:
+            yield Finding(LOOK, f"{id}: {run} of {exercise.points:g} points.{about}")
+
+
+def read_through(folder: Path, source: Source, read: Read = from_own_folder) -> list[Finding]:
+    """What its text alone says about the notebook in a folder, the worst first."""
     try:
         content, notes = read(folder, source.chapter)
         repaired = matching.repair(content, source)
@@ -109,12 +162,11 @@ def examine(folder: Path, source: Source, read: Read = from_own_folder) -> list[
         found.append(
             Finding(LOOK, "Its code takes too long to read: not all cells were looked at.")
         )
-    order = (WRONG, LOOK, REPAIRED)
-    return sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.kind))
+    return _worst_first(found)
 
 
 def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
-    """The kernel, the release, the order in which cells were run."""
+    """The kernel and the release."""
     notebook = json.loads(content)
     metadata = notebook.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
@@ -130,15 +182,6 @@ def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
             LOOK,
             "It was made from another release of the chapter. Answers are found by their exercise; "
             f"to take the newest release over: course update {chapter}",
-        )
-    cells = notebook.get("cells")
-    counts = [cell.get("execution_count") for cell in cells or [] if isinstance(cell, dict)]
-    numbers = [count for count in counts if isinstance(count, int)]
-    if numbers != sorted(numbers):
-        yield Finding(
-            LOOK,
-            "Its cells were run in another order than they stand. Kernel > Restart Kernel and Run "
-            "All Cells shows whether they work in that order.",
         )
 
 

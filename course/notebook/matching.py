@@ -78,13 +78,17 @@ def source_of(root: Path, chapter: str) -> Source:
     folders = (paths.notebooks(root), paths.solutions(root))
     built = [paths.notebook_in(folder, chapter) for folder in folders]
     released, solved = (built_notebook.read(file, chapter) for file in built)
-    folder = built[0].parent
-    files = {
+    return Source(chapter, released, solved, files_beside(built[0]), exercise.digest(chapter))
+
+
+def files_beside(notebook: Path) -> dict[str, bytes]:
+    """The files of a chapter's folder without its notebooks, by path."""
+    folder = notebook.parent
+    return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".ipynb" and ".ipynb_checkpoints" not in path.parts
     }
-    return Source(chapter, released, solved, files, exercise.digest(chapter))
 
 
 def too_large(size: int) -> str:

@@ -115,14 +115,14 @@ def test_the_doctor_reads_a_notebook(course: Path) -> None:
         root = Path.cwd()
         copies.make_copies(root)
         folder = root / "work" / "01_tensors"
-        for finding in doctor.examine(folder, doctor.source_for(root, "01_tensors")):
+        for finding in doctor.read_through(folder, doctor.source_for(root, "01_tensors")):
             print(finding)
         (folder / "01_tensors.ipynb").rename(folder / "mine.ipynb")
-        print(*doctor.examine(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
+        print(*doctor.read_through(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
         (folder / "mine.ipynb").unlink()
-        print(*doctor.examine(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
+        print(*doctor.read_through(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
         folder.rmdir()
-        print(*doctor.examine(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
+        print(*doctor.read_through(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
     """
     whole, renamed, found, empty, gone = _without_posix(code, course).splitlines()
     assert whole.startswith("look      Not started, ")

@@ -112,7 +112,7 @@ def test_a_helper_that_costs_points_is_told_by_the_check_and_the_doctor(
     said = checked(tmp_path, notebook, [str(klass_once.source.setup), *ids])
     assert f"{PIXELS:g} of {PIXELS:g} points" in said  # as long as the kernel runs
     assert ("which your answer uses, comes from cell [" in said) != layout.is_graded
-    findings = doctor.examine(tmp_path / CHAPTER, doctor.source_for(ROOT, CHAPTER))
+    findings = doctor.read_through(tmp_path / CHAPTER, doctor.source_for(ROOT, CHAPTER))
     told = [each for each in findings if f"The cell {ID} uses `" in each.sentence]
     assert bool(told) != layout.is_graded
     points = klass_once.points(notebook)[ID]
@@ -123,5 +123,5 @@ def test_a_helper_that_costs_points_is_told_by_the_check_and_the_doctor(
 def test_no_worked_solution_is_said_to_use_a_helper(chapter: str, tmp_path: Path) -> None:
     solved = matching.source_of(ROOT, chapter).solved
     (tmp_path / f"{chapter}.ipynb").write_text(json.dumps(solved), "utf-8")
-    found = doctor.examine(tmp_path, doctor.source_for(ROOT, chapter))
+    found = doctor.read_through(tmp_path, doctor.source_for(ROOT, chapter))
     assert [each.sentence for each in found if " uses `" in each.sentence] == []

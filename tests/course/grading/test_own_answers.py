@@ -107,7 +107,7 @@ def found_by_the_doctor(notebook: Notebook, folder: Path) -> list[str]:
     (folder / FILE).write_text(json.dumps(notebook), "utf-8")
     return [
         f"{each.kind} {each.sentence}"
-        for each in doctor.examine(folder, doctor.source_for(ROOT, CHAPTER))
+        for each in doctor.read_through(folder, doctor.source_for(ROOT, CHAPTER))
     ]
 
 
