@@ -71,17 +71,20 @@ def _begin(released: str) -> re.Pattern[str]:
     name = f"(?:{_names(released)})"
     # neither a method, nor a keyword argument or a dictionary's key, whose name begins a line
     head = rf"^(?:|[ \t]+(?!def[ ]+\w+\(self\b))(?:def|class)[ ]+{name}\b"
-    assigned = rf"^(?<![(\[{{,]\n){name}[ ]*(?::[^=\n]*)?=[ ]*"
-    other_name = r'(?!\d|(?:None|True|False)\b)\w+(?:\.\w+)*[ ]*(?:""|;|$)'
+    assigned = rf"^(?<![(\[{{,]\n){name}[ \t]*(?::[^=\n]*)?=[ \t]*"
+    other_name = r'(?!\d|(?:None|True|False)\b)\w+(?:\.\w+)*[ \t]*(?:""|;|$)'
     if re.search(r"^(?:def|class)\b", released, re.MULTILINE):
         return re.compile(rf"(?m){head}|{assigned}(?:\(?lambda\b|{other_name})")
-    changed = rf"\b{name}(?:\[[^\n]{{0,200}}\][ ]?=(?!=)|\.(?:update|setdefault)\(|[ ]?\|=)"
+    entry = r"\[\s*+[^\n]{0,200}\s*+\][ \t]*+=(?!=)"
+    changed = rf"\b{name}[ \t]*+(?:{entry}|\.(?:update|setdefault)[ \t]*+\(|\|=)"
     dictionary = rf"\{{|dict\(|{name}[ ]*\||{other_name}"
     return re.compile(rf"(?m){assigned}(?:{dictionary})|{changed}")
 
 
 def without_texts(source: str) -> str:
     """A program with "" in place of its comments and its strings, which may mention any name.
+
+    So is a cell with a magic that does not run it as a part of the notebook, as `%%writefile`.
 
     >>> without_texts("# f\\nx = \'\'\'\\nf, and g\'\'\'\\ndef f(): ...")
     '""\\nx = ""\\ndef f(): ...'
@@ -91,7 +94,7 @@ def without_texts(source: str) -> str:
 
 # a string that does not end takes all the rest: to look for each end anew is quadratic
 _TEXTS = re.compile(
-    r"""\#[^\n]* | ("{3}|'{3}) .*? (?:\1|\Z)"""
+    r"""\A\s*%%(?!(?:time|capture|prun)\b).* | \#[^\n]* | ("{3}|'{3}) .*? (?:\1|\Z)"""
     r"""| "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'?""",
     re.DOTALL | re.VERBOSE,
 )

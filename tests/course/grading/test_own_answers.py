@@ -278,3 +278,22 @@ def test_a_head_on_several_lines_is_no_answer() -> None:
         assert answer_text.is_untouched({"source": text}, released)
     written = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    return shape"}
     assert not answer_text.is_untouched(written, released)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'dtypes["a"]      = "b"',
+        'dtypes["a"]\t= "b"',
+        'dtypes [key] = "b"',
+        'dtypes[\n    "a"\n] = "b"',
+        'dtypes.update ({"a": "b"})',
+    ],
+)
+def test_an_entry_may_have_white_space_where_python_allows_it(text: str) -> None:
+    released = {"source": TYPES.released_source}
+    assert answer_text.begin({"source": text}, released)
+    assert not answer_text.begin({"source": text.replace("dtypes", "types")}, released)
+    # such a cell does not run in the notebook
+    assert not answer_text.begin({"source": f"%%writefile mine.py\n{text}"}, released)
+    assert answer_text.begin({"source": f"%%time\n{text}"}, released)
