@@ -70,6 +70,10 @@ def _in_time(exercise: Exercise, runs: Sequence[Run], cells: Sequence[Cell]) -> 
     makers = [run.cell_id for run in runs if exercise.name in run.bound]
     if check not in ids or not makers or makers[-1] is None:
         return []
-    # grading puts an answer from below the check, and what stands before it, in front
-    last = max(ids.index(check), ids.index(makers[-1]) + 1 if makers[-1] in ids else 0)
+    last = ids.index(check)
+    # an answer in an own cell below the check is graded with what stands before it; the answer cell
+    # itself, if it was moved there, is put back alone
+    own = [cell["id"] for cell in cells if matching.grade_id(cell) != exercise.id != cell["id"]]
+    if makers[-1] in own and makers[-1] in ids:
+        last = max(last, ids.index(makers[-1]) + 1)
     return [*(id for id in ids[:last] if id != check), makers[-1]]

@@ -36,6 +36,8 @@ class Layout:
     """Cells of the learner's own, each with the id of the cell above; they run in this order."""
     edited: tuple[tuple[str, str], ...] = ((ID, ANSWER),)
     """Texts of released cells, by id; these run after the own cells."""
+    moved: bool = False
+    """Whether the answer cell stands at the end of the notebook, below the last own cell."""
     kind: str = "code"
     """What the own cells are when the notebook is saved: a cell can be changed after it ran."""
 
@@ -64,6 +66,9 @@ LAYOUTS = {
     "above an answer that stands below the check": Layout(
         True, own=((CHECK, HELPER), ("own-0", ANSWER)), edited=()
     ),
+    "above the answer cell, which was moved to the end": Layout(
+        False, own=((CHECK, HELPER),), moved=True
+    ),
     "below an answer that stands below the check": Layout(
         False, own=((CHECK, ANSWER), ("own-0", HELPER)), edited=()
     ),
@@ -78,6 +83,9 @@ def written(notebook: Notebook, layout: Layout) -> list[str]:
         notebook["cells"].insert(at, cell)
     for id, text in layout.edited:
         cell_of(notebook, id)["source"] = text
+    if layout.moved:
+        notebook["cells"].remove(answer := cell_of(notebook, ID))
+        notebook["cells"].append(answer)
     own = [f"own-{number}" for number in range(len(layout.own))]
     return [*own, *(id for id, _ in layout.edited if id != CHECK), CHECK]
 
