@@ -65,10 +65,9 @@ class SaveChapterCells(SaveCells):
 
     def _reconcile(self, known: Notebook) -> None:
         book, of = self.gradebook, {"notebook": known.name, "assignment": self.assignment_id}
-        for submitted in known.submissions:
-            for row in [*submitted.grades, *submitted.comments]:
-                if row.cell is None:  # deleted by hand; nbgrader would count its points still
-                    book.db.delete(row)
+        for row in (row for each in known.submissions for row in [*each.grades, *each.comments]):
+            if row.cell is None:  # deleted by hand; nbgrader would count its points still
+                book.db.delete(row)
         for kind, new in (
             ("grade", self.new_grade_cells),
             ("solution", self.new_solution_cells),
