@@ -7,12 +7,12 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1402,
-    "cuda": 1298,
+    "cuda": 1296,
     "explain": 278,
     "nn": 635,
     "ops": 2681,
     "optim": 177,
-    "tensorkit": 3162,
+    "tensorkit": 3164,
     "utils": 113,
     "viz": 1846,
 }
