@@ -207,7 +207,8 @@ def custom_op(
 
     name: ``"namespace::name"``. device_types: the kind of device that the kernel is for; without
     it, all. mutates_args must be ``()``: an operation returns new tensors. Raises ValueError for
-    a name without a namespace, NotSupportedError for arguments that are written to.
+    a name without a namespace, NotSupportedError for arguments that are written to and for
+    keyword-only ones.
 
     >>> @tk.library.custom_op("mine::cube", mutates_args=())
     ... def cube(x):
