@@ -31,6 +31,8 @@ Differences that no expression below can show:
 - `x.data[1:].add_(x[:-1])` reads the old values, too; PyTorch refuses what is shared in part,
   and tensorkit does so only within one history, `x[1:].add_(x[:-1])`.
 - norm("fro") takes any number of dimensions.
+- A custom operation returns one tensor, has no keyword-only arguments and is made for one kind of
+  device; in PyTorch it may return several, have such arguments and name several kinds.
 - NumPy names axis= and keepdims= are taken by reductions, softmax, cat, stack, view operations,
   not by sort, topk, gather and their like.
 - A dimension given as None means none given (`x.max(None)`); PyTorch refuses it where it has
