@@ -167,8 +167,7 @@ _PARTS = {
     "tk.nn.Embedding(n, d)(x).mean(1)": "EmbeddingBag embedding_bag",
     "x.repeat_interleave(2, -1).repeat_interleave(2, -2)": "Upsample interpolate",
     "tk.nn.init.normal_(w, 0, std)": "orthogonal_ trunc_normal_",
-    "nothing: there is one CUDA device, which has one stream": "Stream stream current_stream "
-    "default_stream",
+    "nothing: one CUDA device has one stream": "Stream stream current_stream default_stream",
     "tk.manual_seed": "seed seed_all manual_seed_all get_rng_state_all set_rng_state_all",
     "x.norm()": "norm vector_norm",
     "numpy.linalg on x.numpy()": "eig eigh eigvals eigvalsh lstsq pinv matrix_rank cond",
@@ -188,8 +187,7 @@ _PARTS = {
     "Hardtanh hardtanh Hardsigmoid hardsigmoid Hardswish hardswish LogSigmoid logsigmoid",
     'tk.device("cuda") if tk.cuda.is_available()': "current_accelerator",
     "get_device_properties().total_memory, less memory_reserved(),": "mem_get_info",
-    "a call in forward": "register_forward_hook register_forward_pre_hook "
-    "register_full_backward_hook",
+    "forward itself": "register_forward_hook register_forward_pre_hook register_full_backward_hook",
     "dict(model.named_parameters())[name], or named_modules,": "get_parameter get_submodule",
     "model.children()": "named_children",
 }

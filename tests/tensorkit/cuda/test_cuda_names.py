@@ -23,7 +23,7 @@ def test_the_names_are_pytorchs():
 def test_what_of_cuda_is_missing_is_refused_with_what_there_is():
     for run, advice in (
         (lambda: tk.cuda.memory_stats, "use memory_allocated and memory_reserved instead"),
-        (lambda: tk.cuda.Stream, "leave it out: there is one CUDA device, which has one stream"),
+        (lambda: tk.cuda.Stream, "leave it out: one CUDA device has one stream"),
         (lambda: tk.set_float32_matmul_precision, "leave it out: float32 stays float32"),
         (lambda: tk.cuda.amp, "there is no autocast"),
         (lambda: tk.ones(1).pin_memory(), "leave it out: all CPU memory is alike"),
