@@ -248,6 +248,17 @@ def test_deeply_nested_html_costs_no_more_than_seconds(end: str) -> None:
     assert time.process_time() - begun < 8
 
 
+@pytest.mark.parametrize("between", [" ", "/", "=''", "\n"])
+def test_a_tag_with_many_attributes_costs_no_more_than_seconds(between: str) -> None:
+    # the sanitiser takes quadratic time in those of one tag: 3 s for each of these, 8 for the first
+    tags = [f"<{end}b {between.join(f'{n:x}' for n in range(130_000))}>x" for end in ("", "/")]
+    quota = Quota()
+    begun = time.process_time()
+    shown = [clean_html(text, quota) for text in tags * 4]
+    assert all(text.startswith("<pre>") for text in shown)
+    assert time.process_time() - begun < 6
+
+
 def test_what_is_cut_of_a_text_is_told() -> None:
     shown = clean_markdown("\\\\( <b>" * 9000, Quota(seconds=0.0))
     assert "[The rest is left out: it takes too long to show.]".replace("[", "&#91;") in shown
