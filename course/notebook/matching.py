@@ -130,7 +130,13 @@ def repair(content: bytes, source: Source) -> Repaired:
             # that installs the course where a chapter was opened as a hosted copy
             own_cells.append((last, own_answers.without_marks(cell)))
     answers = [cell for cell in released_cells if is_answer(cell)]
-    taken, own_cells = own_answers.take(answers, numbers, placed, own_cells)
+    with_answers = dict(placed)
+    taken, with_copies = own_answers.take(answers, numbers, with_answers, own_cells)
+    if len(with_copies) <= MOST_CELLS:
+        placed, own_cells = with_answers, with_copies
+    else:
+        taken = []
+        notes.append(_TOO_MANY_COPIES)
     notes += [
         f"The cell {id} was as released; what another cell gives its name counts as the answer."
         for id in taken
@@ -167,6 +173,13 @@ def counting(cells: list[Cell], source: Source, notes: list[str]) -> list[Cell |
         known if known is not None and chosen[known["id"]] == at else None
         for at, known in enumerate(matched)
     ]
+
+
+_TOO_MANY_COPIES = (
+    "Answer cells were as released, and answers in cells of your own were not taken: with the "
+    "cells that may have to run before them the notebook would have more than "
+    f"{MOST_CELLS} cells. Write your answers into the answer cells."
+)
 
 
 def _check_chapter(cells: list[Cell], marked: Mapping[str, Cell], chapter: str) -> None:

@@ -272,6 +272,22 @@ def test_in_a_notebook_without_ids_a_number_of_its_name_is_not_taken_for_the_ans
     assert found["source"] == COPY.solution_source
 
 
+@pytest.mark.parametrize("count", [100, 1800])
+def test_answers_that_need_too_many_copies_of_own_cells_are_not_taken(count: int) -> None:
+    # 1,850 cells with all names became 18,652, and a page of 7.6 MB
+    source = matching.source_of(ROOT, "12_kernels")
+    names = [each.name for each in exercise.load("12_kernels").values()]
+    text = "".join(f"def {name}(): return 1\n" for name in names)
+    own = {"cell_type": "code", "metadata": {}, "source": text}
+    notebook = {**source.released, "cells": [*source.released["cells"], *[own] * count]}
+    repaired = matching.repair(json.dumps(notebook).encode(), source)
+    is_told = any("answers in cells of your own were not taken" in note for note in repaired.notes)
+    assert is_told == (count == 1800)
+    assert count < len(repaired.cells) < matching.MOST_CELLS + len(source.released["cells"])
+    own_texts = [cell["source"] for cell in repaired.cells if matching.is_answer(cell)]
+    assert (text in own_texts) != is_told
+
+
 def test_a_head_on_several_lines_is_no_answer() -> None:
     released = {"source": "def f(\n    shape, stride=(1, 2)\n):\n    pass"}
     for text in ("def f(shape,\n  stride=(1, 2),\n) -> int:\n    ...", "def f(a, b):\n    ..."):
