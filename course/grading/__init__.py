@@ -14,6 +14,7 @@ A submission's way, in the order of the code:
     result       what came out, as JSON
     clean        makes a learner's text and pictures harmless for whoever opens them
     writer       the one writer of results, autograded notebooks and `gradebook`
+    template     templates of HTML, for `writer` and `class_page`
 
 Around it:
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import base64
 import textwrap
 from collections.abc import Iterable, Sequence
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from course.grading.class_report import (
     STATUSES,
@@ -20,7 +16,7 @@ from course.grading.class_report import (
     shown_answer,
 )
 from course.grading.similar import Pair
-from course.notebook.report import prose
+from course.grading.template import template
 from course.shared.words import listed
 
 FEW, MANY = 5, 40
@@ -33,8 +29,6 @@ WIDE, NARROW = 760, 380
 N_STEPS = 10
 """Bars in the chart of points."""
 
-TEMPLATES = Path(__file__).with_name("templates")
-
 
 def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
     """The whole page.
@@ -46,7 +40,7 @@ def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
         return listed(list(map(name, learners)), most)
 
     known = {result.learner for result in report.graded}
-    return _template().render(
+    return template("class_report.html.j2").render(
         report=report,
         title=title,
         name=name,
@@ -63,20 +57,6 @@ def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
         many=MANY,
         first=FIRST,
     )
-
-
-@cache
-def _template() -> Any:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["prose"] = lambda text: Markup(prose(text))  # it escapes the text
-    environment.filters["number"] = "{:g}".format
-    return environment.get_template("class_report.html.j2")
 
 
 def groups_of(pairs: Iterable[Pair]) -> list[tuple[str, list[str], float]]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import html
 import json
 import os
 import secrets
@@ -27,6 +26,7 @@ from traitlets.config import Config
 from course.grading import agreement, clean, intake
 from course.grading.result import Graded, Result, autograded_file, result_file, stored
 from course.grading.session import remove
+from course.grading.template import template
 from course.notebook import matching
 from course.notebook.matching import Cell, Source
 from course.shared import files
@@ -92,8 +92,7 @@ class Writer:
         entries.enter(result.learner, result.timestamp, scores, comments)
 
     def _is_unchanged(self, cell: Cell | None) -> bool:
-        released = None if cell is None else self.source.by_id.get(cell["id"])
-        return cell is None or (released is not None and released["source"] == cell["source"])
+        return cell is None or self.source.by_id.get(cell["id"], {}).get("source") == cell["source"]
 
 
 def write_page(root: Path, source: Source, result: Result) -> str:
@@ -140,13 +139,11 @@ def _locked(folder: Path) -> int:
 def autograded(result: Result, source: Source) -> str:
     """The autograded notebook as JSON: what a learner wrote in it is clean."""
     graded = {exercise.cell: exercise for exercise in result.exercises}
-    is_graded = result.status == "graded"
-    cells = result.cells if is_graded else source.released["cells"]
+    cells = result.cells if result.status == "graded" else source.released["cells"]
     quota = clean.Quota()
     cells = [_written(cell, source, graded, quota) for cell in cells]
-    note = _note(result)
     content = {
-        "cells": ([note] if note else []) + cells,
+        "cells": _note(result) + cells,
         "metadata": source.released["metadata"],
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -156,10 +153,10 @@ def autograded(result: Result, source: Source) -> str:
 
 
 def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], quota: clean.Quota) -> Cell:
-    released = source.by_id.get(cell["id"])
-    is_released = released is not None and released["source"] == cell["source"]
+    released = source.by_id.get(cell["id"], {})
+    is_released = released.get("source") == cell["source"]
     written: Cell = {name: cell[name] for name in ("id", "cell_type", "source")}
-    written["metadata"] = released["metadata"] if released is not None else {}
+    written["metadata"] = released.get("metadata", {})
     if cell["cell_type"] == "code":
         if not is_released:
             written["source"] = clean.cut_code(cell["source"], quota)
@@ -181,14 +178,13 @@ def _outputs(cell: Cell, graded: Mapping[str, Graded]) -> list[clean.Output]:
     return [{**result, "metadata": {}, "data": data}]
 
 
-def _note(result: Result) -> Cell | None:
-    """What the learner and the instructor should know, above the notebook."""
+def _note(result: Result) -> list[Cell]:
+    """What the learner and the instructor should know, as a cell above the notebook."""
     sentences = [result.sentence, *result.repaired, *result.troubles]
     if result.profile == "unsafe":
         sentences.append("This was graded without a sandbox.")
-    lines = [f"<li>{html.escape(sentence)}</li>" for sentence in sentences if sentence]
-    if not lines:
-        return None
+    if not any(sentences):
+        return []
     # one block of HTML: names of files stand in these sentences, and are no markdown
-    text = f"<div><strong>About this submission</strong><ul>{''.join(lines)}</ul></div>"
-    return {"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}
+    text = template("about_submission.html.j2").render(sentences=filter(None, sentences))
+    return [{"id": "about-this", "cell_type": "markdown", "metadata": {}, "source": text}]

@@ -8,8 +8,12 @@ import json
 import time
 
 import pytest
+from classroom import CHAPTER
 
+from course.grading import writer
 from course.grading.clean import Quota, clean_html, clean_markdown, clean_outputs
+from course.grading.result import Result
+from course.notebook.matching import Source
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -201,3 +205,16 @@ def test_what_is_too_much_for_a_notebook_stands_there_as_text() -> None:
     assert clean_html("<b>2</b>", quota) == "<pre>&lt;b&gt;2&lt;/b&gt;</pre>"
     assert clean_markdown("*One*, which is short enough", quota) == "*One*, which is short enough"
     assert clean_markdown("*Two* <b>", quota) == "<div><pre>*Two* &lt;b&gt;</pre></div>"
+
+
+def test_what_stands_above_a_notebook_is_escaped(source: Source) -> None:
+    # names of a learner's files stand in these sentences
+    troubles = ('*One* <script>alert(1)</script> & "two"', "Three.")
+    (note, *_) = json.loads(writer.autograded(Result("ada", CHAPTER, troubles=troubles), source))[
+        "cells"
+    ]
+    assert note["source"] == (
+        "<div><strong>About this submission</strong><ul>"
+        "<li>*One* &lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;two&#34;</li><li>Three.</li>"
+        "</ul></div>"
+    )
