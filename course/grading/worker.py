@@ -41,9 +41,7 @@ def main() -> None:
             gc.freeze()  # the collector leaves out what was imported
             while True:
                 submission, seed = connection.recv()
-                result = _graded(warm, source, submission, seed)
-                page = writer.autograded(result, source)
-                connection.send(replace(result, page=page))
+                connection.send(_graded(warm, source, submission, seed))
     except (EOFError, MachineFault, MemoryError):  # the batch is done, or finds that this has ended
         pass
     except (CourseError, OSError) as problem:  # a full disk, no open files left
@@ -53,15 +51,20 @@ def main() -> None:
 
 
 def _graded(warm: Warm, source: Source, submission: Submission, seed: str) -> Result:
-    """The result of one submission, within the memory that one has."""
+    """The result of one submission, with its page, within the memory that one has."""
     needs_memory()  # what the submission before left is gone then
+    sentence = "Reading it takes more memory than a submission has."
+    result = judge.refused(source, submission, seed, sentence)
     try:
-        return judge.grade(warm, source, submission, seed)
+        result = judge.grade(warm, source, submission, seed)
     except MemoryError:
         warm.stop()  # the error may have come within a message
     needs_memory()  # else this worker ends, and another one tries the submission
-    sentence = "Reading it takes more memory than a submission has."
-    return judge.refused(source, submission, seed, sentence)
+    try:
+        return replace(result, page=writer.autograded(result, source))
+    except Exception as problem:  # with no memory left, an import may raise any
+        sentence = f"Its page cannot be made ({type(problem).__name__})"
+    return judge.ungraded(source, submission, seed, sentence)
 
 
 def _pin_to_core(core: int) -> None:

@@ -187,6 +187,35 @@ def test_more_memory_than_a_submission_has_is_told(
     assert "more memory than a submission has" in result.sentence
 
 
+@pytest.mark.parametrize(
+    "fault", [SystemError("error return without exception set"), MemoryError()]
+)
+def test_a_page_that_cannot_be_made_ends_no_worker(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    # nbconvert, imported where the memory was full, raised SystemError: a traceback in the terminal
+    def fail(*_: object) -> None:
+        raise fault
+
+    submission = Submission("ada", CHAPTER, json.dumps(klass_once.blank()).encode())
+    monkeypatch.setattr(writer, "autograded", fail)
+    result = worker._graded(klass_once.warm, klass_once.source, submission, "seed")
+    assert (result.status, result.exercises) == ("ungraded", ())
+    assert result.sentence == f"Its page cannot be made ({type(fault).__name__})"
+
+
+def test_a_page_is_made_only_where_there_is_memory(
+    klass_once: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    for place, name in ((worker, "needs_memory"), (judge, "grade"), (writer, "autograded")):
+        own = getattr(place, name)
+        monkeypatch.setattr(place, name, lambda *a, own=own, n=name: steps.append(n) or own(*a))
+    submission = Submission("ada", CHAPTER, json.dumps(klass_once.blank()).encode())
+    assert worker._graded(klass_once.warm, klass_once.source, submission, "seed").page
+    assert steps == ["needs_memory", "grade", "needs_memory", "autograded"]
+
+
 def opened_anew(count: int, value: str = "{}") -> str:
     """Tags of which each paragraph opens all before it anew."""
     return "".join(f"<b title={value.format(number)}><p>" for number in range(count))
