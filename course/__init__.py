@@ -14,7 +14,8 @@ try:
 except CourseError as problem:  # here, because every module of the course imports it
     sys.exit(f"course: {problem}")
 
-from course.notebook import history, tracebacks
+from course import engine as engine
+from course.notebook import history, state, tracebacks
 from course.notebook.check import check
 from course.notebook.hints import hint, solution
 from course.notebook.record import progress
@@ -22,5 +23,6 @@ from course.notebook.transplant import transplant
 
 __all__ = ["check", "hint", "progress", "solution", "transplant"]
 
+state.keep_names()
 history.watch()
 tracebacks.shorten()

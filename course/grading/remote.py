@@ -298,7 +298,8 @@ def run_case(
     """
     if not budget.left:
         return Outcome("not run")
-    outcome = Outcome()
+    # what another cell had replaced was put back, and said, at the look for the answer
+    outcome = Outcome(left_changed=[*caller.outcome.left_changed])
     caller.budget, caller.outcome = budget, outcome
     arguments: list[Any] = []
 

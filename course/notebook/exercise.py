@@ -32,6 +32,7 @@ from typing import Any, ClassVar, TypeVar
 
 from course.notebook import compare
 from course.notebook.rules import Rule
+from course.notebook.state import put_names_back
 from course.notebook.varied import PUT_THESE, Value, Varied, replaced, seed_for
 from course.shared.errors import CourseError
 
@@ -546,6 +547,7 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
 
     Raises CourseError if a definition cannot be imported.
     """
+    put_names_back()  # definitions and drawn cases are made with the library
     for name in chapters():
         try:
             importlib.import_module(f"course.exercises.ch{name}")

@@ -19,7 +19,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.limited import limited
 from course.notebook.plain import str_of
-from course.notebook.state import Names, restored
+from course.notebook.state import restored
 from course.shared.errors import TimeLimit
 
 PRINTED_LIMIT, MOST_WARNINGS = 2000, 20
@@ -45,11 +45,10 @@ def run_quietly(
     run: Callable[[], object],
     seconds: float,
     without: tuple[str, ...],
-    names: Names | None = None,
 ) -> Observed:
     """Run a function that calls an answer: silent, in time, what the process shares kept as it was.
 
-    without: the functions that refuse to work meanwhile. names: as `restored` takes them.
+    without: the functions that refuse to work meanwhile.
     """
     observed, printed = Observed(), Bounded(PRINTED_LIMIT)
 
@@ -68,7 +67,7 @@ def run_quietly(
             with (
                 tk.library.scope(),
                 quiet(printed),
-                restored(names) as observed.left_changed,
+                restored() as observed.left_changed,
                 refused(without),
             ):
                 limited(work, seconds)

@@ -21,6 +21,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -184,38 +185,51 @@ def set_random_state(state: list[Any]) -> None:
         put(value)
 
 
-OWNERS: dict[str, Any] = {
-    "builtins": builtins,
-    "math": math,
-    "random": random,
-    "time": time,
-    "np": np,
-    "np.linalg": np.linalg,
-    "np.random": np.random,
-    "tk": tk,
-    "tk.Tensor": tk.Tensor,
-    "tk.linalg": tk.linalg,
-    "tk.nn": tk.nn,
-    "tk.nn.Module": tk.nn.Module,
-    "tk.nn.Linear": tk.nn.Linear,
-    "tk.nn.functional": tk.nn.functional,
-    "tk.optim": tk.optim,
-    "tk.optim.SGD": tk.optim.SGD,
-    "tk.optim.Adam": tk.optim.Adam,
-    "tk.autograd": tk.autograd,
-}
-"""The modules and classes whose functions an answer might replace."""
+OWNERS: dict[str, Any] = {}
+"""The modules and classes whose names an answer might replace, by what a learner calls them."""
+_KEPT: dict[str, dict[str, Any]] = {}
+"""What these held before any code of a learner ran."""
+_NOW: list[Mapping[str, Any]] = []
+"""What they hold now: the dictionaries themselves, so that one comparison of lists is enough."""
 _OF_PYTHON = vars(builtins)
-Names = dict[str, dict[str, Any]]
-"""The names of some of these owners, with their values."""
+_UNSAID: list[str] = []
+"""Names that were put back and that no report has said yet."""
+
+
+def keep_names() -> None:
+    """Keep what Python, NumPy, tensorkit and the course offer, to be put back: at their import."""
+    for name in ("cuda", "library", "load", "nn", "optim", "utils"):
+        getattr(tk, name)  # what is loaded later would be new
+    for name in tk.autograd.__all__:
+        getattr(tk.autograd, name)
+    modules = {"np": np, "np.linalg": np.linalg, "np.random": np.random}
+    modules |= {"math": math, "random": random, "time": time}
+    for path, module in sorted(sys.modules.items(), key=lambda entry: entry[0].count(".")):
+        first, dot, rest = path.partition(".")
+        if (first == "tensorkit" and rest not in _CHANGES_ITSELF) or path in _OF_COURSE:
+            modules["tk" + dot + rest if first == "tensorkit" else path] = module
+    OWNERS.update(modules)
+    for path, module in modules.items():
+        for name, value in vars(module).items():
+            is_ours = isinstance(value, type) and value.__module__.startswith(_OURS)
+            if is_ours and not any(value is owner for owner in OWNERS.values()):
+                OWNERS[f"{path}.{name}"] = value
+    _KEPT.update({path: dict(vars(owner)) for path, owner in OWNERS.items()})
+    _NOW.extend(map(vars, OWNERS.values()))
+
+
+_CHANGES_ITSELF = ("direct_path",)
+"""A module of tensorkit whose functions give its names other values."""
+_OF_COURSE = ("course", "course.engine")
+_OURS = ("tensorkit", "course.engine")
 
 
 @contextlib.contextmanager
-def restored(names: Names | None = None) -> Iterator[list[str]]:
+def restored() -> Iterator[list[str]]:
     """Put back at the end what the body changes, and fill the list with words for it.
 
-    names: the `names_now` of an earlier call after which no learner's code has run. Random numbers
-    are left alone: see `random_state`.
+    Names that an earlier call of `put_names_back` has put back are among them. Random numbers are
+    left alone: see `random_state`.
 
     >>> with restored() as changed:
     ...     tk.set_default_dtype(tk.float64)
@@ -224,63 +238,52 @@ def restored(names: Names | None = None) -> Iterator[list[str]]:
     """
     changed: list[str] = []
     before = {words: read() for words, (read, _) in SETTINGS.items()}
-    names = names or names_now()
+    of_python = _OF_PYTHON.copy()  # a kernel gives each cell an `input` of its own
     try:
         yield changed
     finally:
-        changed += _put_names_back(names)
+        # Python's own first, because all that follows calls them, and so without a call of any
+        were = _OF_PYTHON.copy()
+        _OF_PYTHON.update(of_python)
+        changed += [f"`{name}`" for name, value in of_python.items() if were.get(name) is not value]
+        put_names_back()
+        changed += _UNSAID
+        _UNSAID.clear()
         for words, (read, put) in SETTINGS.items():
             if read() != before[words]:
                 put(before[words])
                 changed.append(words)
 
 
-_NAMES: Names = {}
-"""What the owners held when their names were last copied: to compare is quicker than to copy."""
+def put_names_back() -> None:
+    """Put back the functions that were replaced; the next `restored` gives their names.
 
-
-def names_now() -> Names:
-    """The names of all owners."""
-    # a kernel gives each cell an `input` of its own, equal to that of the cell before
-    return {path: _names_of(path) for path in OWNERS} | {"builtins": _OF_PYTHON.copy()}
-
-
-def _names_of(path: str) -> dict[str, Any]:
-    """The names of an owner with their values, as they are now."""
-    now = vars(OWNERS[path])
-    if not _is_same(now, _NAMES.get(path, {})):
-        _NAMES[path] = dict(now)
-    return _NAMES[path]
-
-
-def _put_names_back(names: Names) -> list[str]:
-    """Put functions back that were replaced, and give their names.
-
-    A new name in a module disturbs nobody and stays; in a class it hides what the class inherits.
+    A new name disturbs nobody and stays, but for one in a class that hides what it inherits.
     """
-    # Python's own first, because all that follows calls them, and so without a call of any
-    were = _OF_PYTHON.copy()
-    _OF_PYTHON.update(names["builtins"])
-    replaced = [
-        f"`{name}`" for name, value in names["builtins"].items() if were.get(name) is not value
-    ]
-    for path, known in names.items():
+    if _is_same(_NOW, [*_KEPT.values()]):
+        return
+    for path, known in _KEPT.items():
         owner = OWNERS[path]
-        if _is_same(vars(owner), known):
-            continue
         now = dict(vars(owner))
         for name, value in known.items():
-            if name not in now or now[name] is not value:
+            if name in now and now[name] is value:
+                continue
+            if name[0] == "_" != name[-1] and name in now:  # a note of the library's own
+                known[name] = now[name]
+            else:
                 setattr(owner, name, value)
-                replaced.append(f"`{path}.{name}`")
-        for name in now.keys() - known.keys() if isinstance(owner, type) else ():
-            delattr(owner, name)
-            replaced.append(f"`{path}.{name}`")
-    return replaced
+                _UNSAID.append(f"`{path}.{name}`")
+        for name in now.keys() - known.keys():
+            bases = owner.__mro__[1:] if isinstance(owner, type) else ()
+            if any(hasattr(vars(base).get(name), "__get__") for base in bases):
+                delattr(owner, name)
+                _UNSAID.append(f"`{path}.{name}`")
+            elif isinstance(now[name], ModuleType):  # loaded since
+                known[name] = now[name]
 
 
-def _is_same(now: Mapping[str, Any], known: dict[str, Any]) -> bool:
-    """Whether both hold the same objects by the same names."""
+def _is_same(now: object, known: object) -> bool:
+    """Whether both hold the same objects."""
     try:
         return bool(now == known)  # calls no `__eq__` where both are one object
     except Exception:

@@ -30,7 +30,7 @@ from course.engine import assembly
 from course.engine.measuring import measured
 from course.notebook.plain import source_of, str_of
 from course.notebook.quiet import NotAllowed, run_quietly
-from course.notebook.state import Names, names_now, random_state, set_random_state
+from course.notebook.state import put_names_back, random_state, set_random_state
 from course.sandbox.shell import Shell, where, without_addresses
 from course.sandbox.values import Decoder, Encoder, address, update_copy
 from course.sandbox.wire import Closed, Message, Wire
@@ -56,8 +56,6 @@ class Learner:
         self.result: Any = None
         self.random_state_before: list[Any] | None = None
         """The states of random generators when checks began; the next cell starts from them."""
-        self.names: Names | None = None
-        """The names of the library when checks began."""
 
     def serve(self) -> None:
         """Answer requests until the checker closes the connection."""
@@ -82,7 +80,6 @@ class Learner:
         return {}, []
 
     def _do_cells(self, message: Message, blocks: list[np.ndarray]) -> Reply:
-        self.names = None
         if self.random_state_before is not None:
             set_random_state(self.random_state_before)
             self.random_state_before = None
@@ -94,6 +91,7 @@ class Learner:
     def _run_cell(self, source: str, seconds: float) -> Message:
         begun = time.thread_time()  # process_time moves in steps under RLIMIT_CPU
         ran = self.shell.run(source, seconds)
+        put_names_back()
         self._leave_unusable_folder()
         return {**vars(ran), "cpu": time.thread_time() - begun}
 
@@ -106,7 +104,6 @@ class Learner:
 
     def _do_call(self, message: Message, blocks: list[np.ndarray]) -> Reply:
         self.random_state_before = self.random_state_before or random_state()
-        self.names = self.names or names_now()
         simulates = message["cuda"] and not tk.cuda.is_available()
         with tk.cuda.simulate() if simulates else contextlib.nullcontext():
             return self._called(message, blocks)
@@ -141,7 +138,7 @@ class Learner:
                 reply["error"] = _described(error)
                 reply["state"] = [*map(partial(_state, encoder), objects, places)]
 
-        noted = run_quietly(run, message["seconds"], tuple(message["without"]), self.names)
+        noted = run_quietly(run, message["seconds"], tuple(message["without"]))
         if noted.is_late:
             reply = {"ended": "timed out"}
         reply["warned"] = [without_addresses(text[:500]) for text in noted.warned]

@@ -77,10 +77,12 @@ def _imports() -> Shell:
     import tensorkit as tk
     from course.engine import assembly  # noqa: F401
     from course.notebook.quiet import run_quietly
+    from course.notebook.state import keep_names
     from course.sandbox import learner, shell  # noqa: F401
 
     for module in pkgutil.walk_packages(tk.__path__, "tensorkit."):
         import_module(module.name)
+    keep_names()
     made = shell.make()
     # the first picture loads fonts and backends, the first error the modules for tracebacks
     plt.figure(figsize=(1, 1)).savefig(os.devnull, format="png")

@@ -91,3 +91,14 @@ def test_what_an_answer_changes_is_reported_and_does_not_reach_other_exercises(
     reports = {exercise.report.exercise_id: exercise.report for exercise in result.exercises}
     assert sum(report.score for report in reports.values()) == 20
     assert reports[ID].notes[0].startswith("Your code changes the default dtype and leaves it so.")
+
+
+@pytest.mark.parametrize("name", ["tk.zeros", "tk.from_numpy", "tk.Tensor.float"])
+def test_a_name_of_the_library_that_a_cell_replaces_is_said_and_costs_nothing(
+    klass_once: Class, name
+) -> None:
+    notebook = klass_once.honest()
+    replaced(f"{name} = None\n{HEAD}{RIGHT}")(notebook)
+    reports = [exercise.report for exercise in klass_once.grade(notebook).exercises]
+    assert sum(report.score for report in reports) == 20
+    assert sum(f"Your code changes `{name}`" in str(report.notes) for report in reports) == 1

@@ -225,18 +225,18 @@ def test_warnings_and_prints_cost_nothing_and_are_noted(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_library_that_was_changed_earns_nothing(monkeypatch):
+def test_a_library_that_was_changed_is_put_back_and_that_is_said(monkeypatch):
     monkeypatch.setattr(tk, "tensor", 5)
-    report = checked("sample-negated", negated=lambda t: tk.tensor(t))
-    assert report.score == 0.0
-    assert "Restart the kernel" in report.message
+    report = checked("sample-negated", negated=lambda t: -t)
+    assert report.status == "passed"
+    assert "Your code changes `tk.tensor`" in str(report)
 
 
-def test_a_library_that_was_changed_before_the_first_check_gives_a_sentence():
-    text = words("tk.zeros = 5\n", "check('checkerboard')")
-    assert "could not be checked (" in text
-    assert "'int' object is not callable" in text
-    assert "Traceback" not in text
+def test_a_library_that_was_changed_before_the_first_check_is_put_back():
+    board = "def checkerboard(rows, columns):\n    return tk.zeros(rows, columns)\n"
+    text = words(f"tk.zeros = 5\n{board}", "check('checkerboard')")
+    assert "Your code changes `tk.zeros`" in text
+    assert "not callable" not in text
 
 
 def test_a_loop_at_the_recursion_limit_is_stopped():

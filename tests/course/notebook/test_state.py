@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import sample
 
+import course
 import tensorkit as tk
 from course.notebook.check import check, judge
 from course.notebook.exercise import load
@@ -66,12 +67,20 @@ CHANGES = {
     "`tk.nn.Linear.forward`": lambda: setattr(tk.nn.Linear, "forward", odd),
     "`tk.optim.SGD`": lambda: setattr(tk.optim, "SGD", odd),
     "`tk.Tensor.sum`": lambda: setattr(tk.Tensor, "sum", odd),
+    "`tk.autograd.grad`": lambda: setattr(tk.autograd, "grad", None),  # loaded when asked
+    "`tk.no_grad.__enter__`": lambda: setattr(tk.no_grad, "__enter__", None),  # inherited
+    "`tk.cuda.is_available`": lambda: setattr(tk.cuda, "is_available", None),
+    "`tk.Generator.manual_seed`": lambda: setattr(tk.Generator, "manual_seed", None),
+    "`course.check`": lambda: setattr(course, "check", None),
+    "`course.engine.Tensor.sum`": lambda: setattr(course.engine.Tensor, "sum", None),
 }
 
 
 def everything():
     settings = {words: read() for words, (read, _) in SETTINGS.items()}
-    return settings, {home: dict(vars(where)) for home, where in OWNERS.items()}
+    names = {home: dict(vars(where)) for home, where in OWNERS.items()}
+    names["tk.printing"].pop("_options")  # a setting, read above
+    return settings, names
 
 
 @pytest.mark.parametrize("words", CHANGES)
@@ -90,6 +99,30 @@ def test_what_an_answer_changes_is_put_back_and_reported(words):
     assert report.notes == (
         f"Your code changes {words} and leaves it so. After the check it is as it was before.",
     )
+
+
+def test_a_name_that_another_cell_replaced_is_put_back_before_the_exercises_are_read():
+    def answer(shape):
+        return tuple(tk.tensor(sample.strides_of(shape)).tolist())
+
+    before, tk.tensor = tk.tensor, [1, 2]
+    try:
+        assert load()["sample-strides"] is STRIDES
+        assert tk.tensor is before
+    finally:
+        tk.tensor = before
+    report = judge(STRIDES, answer)
+    assert report.status == "passed"
+    assert report.notes[0].startswith("Your code changes `tk.tensor` and leaves it so.")
+
+
+def test_a_new_name_of_a_module_stays():
+    tk.halved = odd
+    try:
+        assert judge(STRIDES, sample.strides_of).notes == ()
+        assert tk.halved is odd
+    finally:
+        del tk.halved
 
 
 def test_the_default_device_is_put_back():
