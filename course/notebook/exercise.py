@@ -66,13 +66,13 @@ _DTYPE = (
 )
 EDGES = {
     "(empty)": "empty|without elements|0 or (more|larger)|sizes? (of )?0|possibly none",
-    "(size 1)": "sizes? (of )?1|single|at least (one|1)|from 1|equal to 1|any (shape|length)"
+    "(size 1)": "sizes? (of )?1|at least (one|1)|from 1|equal to 1|any (shape|length)"
     "|0 or (more|larger)",
     "(0-d)": "0-d|without dimensions|any (shape|number of dimensions)",
-    "(non-contiguous)": "contiguous|a view|strides?",
+    "(non-contiguous)": "non-contiguous|a view|strides?",
     "(float16)": f"float16|{_DTYPE}",
     "float64": f"float64|{_DTYPE}",
-    "(int)": f"whole numbers?|int64|{_DTYPE}",
+    "(int)": "whole numbers?|int64|(any|which|whatever) (shape and )?dtype",
 }
 """Parts of labels that mark an edge case, and how a statement names that edge."""
 

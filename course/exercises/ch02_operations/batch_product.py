@@ -52,7 +52,7 @@ class BatchProduct(Exercise):
     What `bmm` does, written out: multiply matrix by matrix, then make one tensor of the results.
 
     **Input:** `a` of shape `[n, rows, inner]` and `b` of shape `[n, inner, columns]`, `n` at least
-    1, both of the same dtype.
+    1, both of the same dtype, float or int64.
 
     **Output:** a tensor of shape `[n, rows, columns]`; its entry `i` is `a[i] @ b[i]`. `a` and `b`
     stay as they are.

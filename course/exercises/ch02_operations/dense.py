@@ -49,7 +49,8 @@ class Dense(Exercise):
     bias.
 
     **Input:** `x` of shape `[samples, inputs]`, `weight` of shape `[outputs, inputs]` (a row for
-    each output, as PyTorch stores it), `bias` of shape `[outputs]`; all of the same dtype.
+    each output, as PyTorch stores it), `bias` of shape `[outputs]`; all of the same dtype,
+    float or int64.
 
     **Output:** a tensor of shape `[samples, outputs]`. Output `j` of a sample is the sample times
     row `j` of `weight`, element by element, added up, plus `bias[j]`. The three arguments stay as

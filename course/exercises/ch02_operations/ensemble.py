@@ -94,7 +94,7 @@ class Ensemble(Exercise):
     for each class. Their average is usually better than any of them. Fill the three gaps.
 
     **Input:** `predictions`, a list of at least one float tensor, all of shape `[samples, classes]`
-    and of the same dtype.
+    and of the same dtype, with at least one sample.
 
     **Output:** two tensors: the average table, `[samples, classes]`, and for each sample the number
     of the class with the largest average, `[samples]`. The predictions stay as they are.
@@ -117,8 +117,8 @@ class Ensemble(Exercise):
     usual_mistakes = {
         "joined": (
             _joined,
-            "Your average is over models and samples at once: `cat` gives them one dimension. "
-            "`stack` gives the models a dimension of their own, over which the mean goes.",
+            "Your average is over models and samples at once. `stack` gives the models a "
+            "dimension of their own: the mean goes over that one alone.",
         ),
         "mean over the samples": (
             _mean_over_samples,

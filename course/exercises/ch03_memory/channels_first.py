@@ -72,6 +72,7 @@ class ChannelsFirst(Exercise):
     want the channels before height and width and small floats. Fill the three gaps.
 
     **Input:** `photos`, a uint8 tensor of shape `[n, height, width, channels]` (NHWC).
+    It may be a view.
 
     **Output:** a contiguous float32 tensor of shape `[n, channels, height, width]` (NCHW), its
     values divided by 255. `photos` itself stays as it is.

@@ -54,7 +54,7 @@ def _the_smallest(A: tk.Tensor, B: tk.Tensor) -> tuple[tk.Tensor, int]:
 class ProductChain(Exercise):
     """Product, transpose, flatten, argmax
 
-    **Input:** two square matrices `A` and `B` of the same size and dtype.
+    **Input:** two square matrices `A` and `B` of the same size and dtype, float or int64.
 
     **Output:** a pair: the product of the two, transposed and then flattened to a vector; and the
     index of the largest element in that vector, as a Python int. `A` and `B` stay as they are.

@@ -50,7 +50,8 @@ class WithoutBatch(Exercise):
     the result. The code below removes it. It worked for months with colour photos, and fails
     with the first grey one. Repair it.
 
-    **Input:** `batch` of shape `[1, channels, height, width]` and of any dtype.
+    **Input:** `batch` of shape `[1, channels, height, width]` and of any dtype. A photo
+    may have sizes of 1.
 
     **Output:** the photo, of shape `[channels, height, width]`, whatever these sizes are. `batch`
     itself stays as it is.

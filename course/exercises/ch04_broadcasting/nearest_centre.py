@@ -64,7 +64,8 @@ class NearestCentre(Exercise):
     Many programs ask which of a few centres is nearest to each of many points. Broadcasting
     computes all differences at once, without a loop. Fill the three gaps.
 
-    **Input:** `points` of shape `[n, 2]` and `centres` of shape `[k, 2]`, both of the same dtype.
+    **Input:** `points` of shape `[n, 2]` and `centres` of shape `[k, 2]`, both of the same dtype,
+    float or int64.
 
     **Output:** an int64 vector of length `n`: for each point the number of the nearest centre.
     `points` and `centres` stay as they are.

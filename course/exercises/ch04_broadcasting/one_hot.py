@@ -51,7 +51,7 @@ class OneHot(Exercise):
 
     A classifier's target is often written as a row with a single 1.
 
-    **Input:** `labels`, an int64 vector with numbers from 0 to `n - 1`, and `n`.
+    **Input:** `labels`, an int64 vector of any length with numbers from 0 to `n - 1`, and `n`.
 
     **Output:** an int64 tensor of shape `[len(labels), n]`; row `i` has a 1 in column
     `labels[i]`, and 0 everywhere else. `labels` itself stays as it is.

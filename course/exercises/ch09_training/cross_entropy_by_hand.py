@@ -84,7 +84,8 @@ class CrossEntropyByHand(Exercise):
     """Cross entropy by hand
 
     **Input:** `logits`, the scores, a float tensor of shape `[samples, classes]`; `labels`, the
-    right classes, an int64 tensor of shape `[samples]`. There is at least one sample.
+    right classes, an int64 tensor of shape `[samples]`. There is at least one
+    sample, and at least one class.
 
     **Output:** the mean over the samples of
 

@@ -111,3 +111,22 @@ def test_points_are_quarters():
         earned = judge(board, loop).earned
         assert math.isclose(earned * 4, round(earned * 4))
         assert 0 <= points * 0.75 - earned < 0.25
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("whole numbers (int)", "two matrices of the same dtype"),
+        ("turned (non-contiguous)", "a contiguous tensor"),
+        ("a single class (size 1)", "the mean of a single number"),
+    ],
+)
+def test_words_about_something_else_do_not_name_an_edge(label, words):
+    class Other(Unnamed):
+        __doc__ = f"Means\n\n    **Input:** `x`. **Output:** {words}.\n    "
+
+        def cases(self, draw: Draw) -> Iterator[Case]:
+            yield case(tk.ones(1, 1), label=label)
+
+    (edge,) = described(Other).drawn(Draw(0))
+    assert edge.weight == 0
