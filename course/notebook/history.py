@@ -219,8 +219,8 @@ def _begin(shell: Any, info: Any) -> None:
 
 def _bound(shell: Any) -> frozenset[str]:
     """The names that mean another object now than when this cell began."""
-    return frozenset(
-        name for name, value in shell.user_ns.items() if _before.get(name) is not value
+    return frozenset(  # a name may be bound to None
+        name for name, value in shell.user_ns.items() if _before.get(name, _before) is not value
     )
 
 

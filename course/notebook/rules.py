@@ -43,7 +43,7 @@ class Rule:
     `SUM_WITHOUT_BARRIER`, a loop in a kernel that adds up elements without a barrier, or
     `SAME_BLOCKS`, a launch such as `kernel[64, 32](x)` where there is no loop. With one block a
     case of more than 1,024 elements fails.
-    `getattr(x, "data")` uses ".data" as well.
+    `getattr(x, "data")` uses ".data" as well. A function of the answer's own may have any name.
     """
 
     words: str
@@ -94,6 +94,7 @@ def parsed(source: str | None) -> ast.Module | None:
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
     called, operations = _calls_in(tree), _own_operations(tree)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     if "register_autograd" in called and operations & called:
         yield OWN_OPERATION
     if any(_called(call) == "gradcheck" and operations & _names_in(call) for call in _calls(tree)):
@@ -109,7 +110,9 @@ def _used(tree: ast.AST) -> Iterator[str]:
             yield f".{node.attr}"
         elif isinstance(node, ast.alias):
             yield node.name  # as what it is imported does not matter
-        elif isinstance(node, ast.Call):
+        elif isinstance(node, ast.Call) and not (
+            isinstance(node.func, ast.Name) and node.func.id in own
+        ):
             yield from _in_call(node)
 
 

@@ -205,7 +205,7 @@ class Shell(InteractiveShell):
         # by the clock: IPython may have caught the exception
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
-        names = (name for name, own in dict(self.user_ns).items() if before.get(name) is not own)
+        names = (n for n, own in dict(self.user_ns).items() if before.get(n, before) is not own)
         ran.bound = sorted(name for name in names if type(name) is str and len(name) < 200)[:1000]
         ran.outputs = self.outputs.shown
         return ran

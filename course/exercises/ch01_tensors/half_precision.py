@@ -90,7 +90,7 @@ class HalfPrecision(Exercise):
         "casts at the end": (
             _narrow_total,
             "The sum still grows in float16 and is cast at the end, when the digits are lost "
-            "already: `inf` stays `inf`. Make `total` a float32 tensor before the loop.",
+            "already: `inf` stays `inf`. Each addition should be one of float32.",
         ),
         "answers in float16": (
             _answers_in_float16,
@@ -99,8 +99,8 @@ class HalfPrecision(Exercise):
         ),
         "sums in float16": (
             _sums_in_float16,
-            "The sum is rounded to float16 before it becomes float32: `x.sum()` answers in the "
-            "dtype of `x`. Cast first, then add up.",
+            "The sum is rounded to float16 before it becomes float32. Let no step give a float16 "
+            "sum: `x.sum()` answers in the dtype of `x`.",
         ),
         "starts with a whole number": (
             _starts_with_an_int,

@@ -277,3 +277,5 @@ def test_a_name_of_the_library_is_said_to_be_overwritten_where_it_was():
     check = "check('sample-strides')"
     assert "`tk` is no longer what it was: cell [4] gave" in words(own, "1", f"tk = 5\n{check}")
     assert "`tk` is no longer what it was: cell [3] gave" in words(own, "tk = 5", check)
+    gone = own.replace("tk.zeros(1)", "len(shape)")
+    assert "`len` is no longer what it was: cell [3] gave" in words(gone, "len = None", check)

@@ -37,3 +37,11 @@ def test_always_as_many_blocks_are_enough_only_for_threads_that_go_on_in_a_loop(
     assert not rule.is_broken_by("def f(x):\n    b = 1\n    b += n // 64\n    k[b, 64](x, n)")
     assert not rule.is_broken_by("def f(x):\n    k[1, 64](x, n)")
     assert not rule.is_broken_by(launch + "    for i in range(n):\n        x[i] = 0")
+
+
+def test_a_function_of_the_answers_own_may_have_a_name_that_is_refused():
+    rule = Rule("by hand", "", refuses=("linspace", ".linspace"))
+    own = "def linspace(n):\n    return tk.arange(n)\n"
+    assert not rule.is_broken_by(f"{own}def answer(n):\n    return linspace(n)")
+    assert rule.is_broken_by("def answer(n):\n    return linspace(n)")
+    assert rule.is_broken_by(f"{own}def answer(n):\n    return np.linspace(0, 1, n)")
