@@ -370,7 +370,9 @@ _SAID_BY_THE_ROW = ("all zeros", "too few dimensions", "too many dimensions")
 
 _CAUSES = {
     "another dtype": {
-        r"\.tolist\(\)|\.item\(\)": "Python numbers have forgotten the dtype of the tensor.",
+        r"(?s)^(?!.*dtype=).*(\.tolist\(\)|\.item\(\))": (
+            "Python numbers have forgotten the dtype of the tensor."
+        ),
         r"\.(float|double|half|long|int)\(\)": "A cast makes one dtype of all.",
         r"(?s)^float32.*tk\.(zeros|ones|empty|eye|rand)\((?!.*dtype)": (
             "`tk.zeros`, `tk.ones` and `tk.eye` make float32 unless they are told a `dtype`."
@@ -421,7 +423,11 @@ _CAUSES = {
     "only the first elements": {
         r"\.kernel\b": "Are there as many threads as elements? `-(-n // 64)` is rounded up.",
     },
-    "only the first": {"return": "Does every entry come to its turn before the `return`?"},
+    "only the first": {
+        r"(?m)^( *)(for|while)\b.*\n(\1 +.*\n)*\1 +return\b": (
+            "Does every entry come to its turn before the `return`?"
+        ),
+    },
 }
 
 

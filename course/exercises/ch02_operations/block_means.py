@@ -95,7 +95,8 @@ class BlockMeans(Exercise):
         yield case(tk.tensor(draw.distinct(n, 1, 60)).float(), 1, label="blocks of one (size 1)")
         rising = tk.tensor(sorted(draw.distinct(12, 1, 60))).float()
         yield case(rising[::2], 3, label="every second element (non-contiguous)")
-        yield case(tk.tensor(draw.distinct(4, 1, 60)).double(), 2, label="float64")
+        large = tk.tensor([2.0**26, -(2.0**26)] * 2, dtype=tk.float64)  # float32 loses the rest
+        yield case(tk.tensor(draw.distinct(4, 1, 60)) / 4 + large, 2, label="float64")
         halves = tk.tensor(draw.distinct(4, 1, 60)).half()
         yield case(halves, 2, label="half the memory (float16)")
         yield case(tk.zeros(0), 2, label="no elements (empty)")

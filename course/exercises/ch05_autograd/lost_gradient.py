@@ -30,6 +30,17 @@ def _in_float32(values: list[float]) -> Any:
     return x.grad
 
 
+def _cast_at_the_end(values: list[float]) -> Any:
+    x = tk.tensor(values, requires_grad=True)
+    (x**3).sum().backward()
+    return x.grad.double()
+
+
+def _gradient_at(x: Any) -> Any:
+    (x**3).sum().backward()
+    return x.grad
+
+
 def _of_the_mean(values: list[float]) -> Any:
     x = tk.tensor(values, dtype=tk.float64, requires_grad=True)
     (x**3).mean().backward()
@@ -57,7 +68,7 @@ class LostGradient(Exercise):
     **Input:** `values`, a list of Python numbers.
 
     **Output:** the gradient of the sum of their cubes at these values, as autograd finds it, a
-    float64 vector. The list stays as it is.
+    float64 vector with all the digits of float64. The list stays as it is.
 
     ```python
     slopes_of_cubes([1.0, 2.0])
@@ -82,9 +93,16 @@ class LostGradient(Exercise):
             "Take the sum.",
         ),
         "cast at the end": (
-            lambda values: _in_float32(values).double(),
+            _cast_at_the_end,
             "The gradient is computed in float32, and the cast at the end brings no digits back. "
             "Say the dtype where the tensor is made.",
+            r"\.grad\.(double|to)\(",
+        ),
+        "float32 first": (
+            lambda values: _gradient_at(tk.tensor(values).double().requires_grad_()),
+            "`tk.tensor` makes float32 of Python's floats, and a cast afterwards brings no digits "
+            "back. Say the dtype there: `dtype=tk.float64`.",
+            r"tensor\((?!.*float64)",
         ),
         "still cast": (
             _cast_after_asking,
@@ -110,8 +128,8 @@ class LostGradient(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         yield case([1.0, 2.0], label="two numbers")
-        # float32 holds these, and not their slopes
-        a, b, c, d, e, f, g, h = [n + 0.25 for n in draw.integers(8, 600, 999)]
+        # float32 holds neither these nor their slopes
+        a, b, c, d, e, f, g, h = [n + 0.1 for n in draw.integers(8, 600, 999)]
         yield case([a, b, c, d], label="any four numbers")
         yield case([e, -f], label="with a minus")
         yield case([g, 0.0], label="with a zero")
@@ -120,10 +138,7 @@ class LostGradient(Exercise):
         yield case([], label="no numbers (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
-        """The gradient, whether autograd has found it, and whether it has the digits of float32.
-
-        The last where the slopes are no float32.
-        """
+        """The gradient, whether autograd has found it, and whether it has the digits of float32."""
         exact = 3 * tk.tensor(args[0], dtype=tk.float64) ** 2
         gradient, work = measured(answer, *args)
         is_float64 = isinstance(gradient, tk.Tensor) and gradient.dtype is tk.float64
@@ -132,7 +147,7 @@ class LostGradient(Exercise):
         looked_at = seen(
             "gradient", gradient, exact, {"by autograd": is_by_autograd(gradient, work["doubled"])}
         )
-        if not tk.equal(exact.float().double(), exact):
-            is_float32 = tk.equal(gradient.float().double(), gradient)
-            looked_at["it has the digits of float32"] = is_float32
+        is_near = gradient.shape == exact.shape and tk.allclose(gradient, exact, rtol=1e-6, atol=0)
+        is_float32 = is_near and not tk.allclose(gradient, exact, rtol=1e-12, atol=0)
+        looked_at["it has the digits of float32"] = is_float32
         return looked_at

@@ -170,8 +170,8 @@ class SgdStep(Exercise):
         ),
         "other tensors in the list": (
             _in_the_list,
-            "You put new tensors into the list. They are no leaves, and the model still holds the "
-            "old ones. Write into the parameters that are there.",
+            "You put new tensors into the list, and the model still holds the old ones. Write into "
+            "the parameters that are there.",
         ),
         "recorded": (
             _recorded,

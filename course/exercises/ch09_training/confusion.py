@@ -105,8 +105,8 @@ class Confusion(Exercise):
         ),
         "counted once": (
             _counted_once,
-            "`table[labels, guesses] += 1` reads, adds and writes once for each place, however "
-            "often it is named: all your counts are 0 or 1. Count in a loop.",
+            "All your counts are 0 or 1, however often a pair occurs. `= 1` does not count, and "
+            "with tensors as index `+= 1` adds once for each place: use `+= 1` in a loop.",
         ),
         "argmax over the samples": (
             _over_the_samples_of_a_class,

@@ -83,8 +83,8 @@ class ForwardSlopes(Exercise):
     the node with respect to that input; `order`, all nodes, inputs first; `leaf`, the name of the
     chosen leaf.
 
-    **Output:** a dictionary from each node to its slope with respect to `leaf`, a float. The three
-    arguments stay as they are.
+    **Output:** a dictionary from each node to its slope with respect to `leaf`, a number. The
+    three arguments stay as they are.
 
     ```python
     # y = x * w with x = 2 and w = 3, z = y + x

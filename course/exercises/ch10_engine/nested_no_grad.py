@@ -138,8 +138,8 @@ class NestedNoGrad(Part):
         ),
         "one memory for all": (
             _OneForAll,
-            "All blocks share one memory, which belongs to the class, and the inner block "
-            "overwrites it. Use an attribute of `self`.",
+            "All blocks keep the mode in one place, and the inner block overwrites it. Use an "
+            "attribute of `self`.",
         ),
         "toggled": (
             _Toggled,
