@@ -26,12 +26,13 @@ import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import tensorkit
-from course import exercises
+from course import exercises, notebook
 from course.notebook.exercise import Exercise
 from course.notebook.history import without_magics
 
@@ -56,9 +57,11 @@ MANY, ODD_WORDS = 6, 2
 """Learners with the same short program, and words in the texts of all of them, from which on they
 are alike: words, also of comments, that nobody else wrote and that no text of the course has. With
 one word, or a few learners, this would be a name that friends chose together."""
-CROWD, LEAST_OF_CROWD = 12, 50
-"""Learners with the same program, and shingles of its own, from which on they are alike: a textbook
-program of this length is found where a dozen have it, and two who learned it are no pair."""
+CROWD, SHARE_OF_CROWD = 12, 0.09
+"""Learners, and their share of the class, who are a crowd if they have the same program."""
+LEAST_OF_CROWD, UNUSUAL_OF_CROWD = 45, 12
+"""Shingles, or unusual tokens, of a program from which on a crowd that has it is alike. Programs
+that such a share of beginners typed independently have at most 22, and 6."""
 WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_OF_RUN = 3
 """Tokens of the shortest code in a hint that is looked for in an answer."""
@@ -68,6 +71,7 @@ MOST = 20_000
 Shingle = tuple[str, ...]
 Answer = frozenset[Shingle]
 """What is compared of an answer: its shingles without those of the exercise's own code."""
+NONE: frozenset[Any] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -81,34 +85,46 @@ class Pair:
     shared: int
 
 
-@lru_cache(100_000)  # each answer is looked at twice, and many are the same
-def shingles(source: str, bound: frozenset[str] = frozenset()) -> frozenset[Shingle]:
+def shingles(source: str, given: Answer = NONE) -> Answer:
     """The runs of tokens of a program without its magics; none for a text that is no program.
 
-    bound: names that count as the program's own, besides those that it binds.
+    given: what `given_code` gives; its statements and its runs are left out.
 
     >>> shingles("def f(a, b):\\n  return a + b * 2") == shingles("def f(x, y): return x+y*2  # !")
     True
     >>> shingles("%%time\\nreturn_value = [1, 2, 3, 4]") == shingles("a = [1, 2, 3, 4]")
     True
     """
-    row = _row(source, bound)
-    return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1))
+    row = _row(source, given=given)
+    return frozenset(row[at : at + LENGTH] for at in range(len(row) - LENGTH + 1)) - given
 
 
-def _row(source: str, bound: Set[str] = frozenset()) -> tuple[str, ...]:
-    """The tokens of a program, its names replaced; none for a text that is no program."""
+def _row(source: str, bound: Set[str] = NONE, given: Set[Shingle] = NONE) -> Shingle:
+    """The tokens of a program, its names replaced; none for a text that is no program.
+
+    bound: names that count as the program's own, besides those that it binds. given: statements
+    that are left out.
+    """
     try:
         tree = ast.parse(without_magics(source[:MOST]))
+        tree.body = [line for line in tree.body if not given or (ast.unparse(line),) not in given]
         _give_one_name(tree, _bound(tree) | bound)
         return tuple(_tokens(ast.unparse(tree)))  # the same text for every layout
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 
 
+def _statements(source: str) -> tuple[str, ...]:
+    """The statements of a program in one layout each; none of a text that is no program."""
+    try:
+        return tuple(map(ast.unparse, ast.parse(without_magics(source[:MOST])).body))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
 def _n_unusual(source: str, given: Set[Shingle]) -> int:
     """How many tokens of an answer stand in no run that the exercise or the library has."""
-    row = _row(source)
+    row = _row(source, given=given)
     ordinary: set[int] = set()
     for length in range(LEAST_OF_RUN, LENGTH + 1):
         for at in range(len(row) - length + 1):
@@ -122,7 +138,8 @@ def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shi
     """The shingles of all code that belongs to an exercise, and code in hints that is shorter.
 
     That is the released answer, the worked solution, code in the hints, the usual mistakes, and the
-    code `cells` of the released notebook.
+    code `cells` of the released notebook. Besides the shingles there are all statements of this
+    code, each as one text.
     """
     solution = definition.solution_source
     fragments = [code for hint in definition.hints for code in re.findall(r"`+([^`]+)`", hint)]
@@ -133,7 +150,7 @@ def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shi
         if inspect.isfunction(answer) or inspect.isclass(answer)
     ]
     texts = (definition.released_source, solution, *mistakes, *cells)
-    programs = [shingles(text) for text in texts]
+    programs = [shingles(text) | {(line,) for line in _statements(text)} for text in texts]
     hinted = [_row(text.strip(), names) for text in fragments for names in bound]
     runs = {row[at : at + LENGTH] for row in hinted for at in range(max(1, len(row) - LENGTH + 1))}
     return frozenset(runs).union(*programs)
@@ -177,9 +194,7 @@ def _give_one_name(tree: ast.Module, names: Set[str]) -> None:
                 setattr(node, field, "name")
 
 
-def pairs(
-    exercise: str, answers: Mapping[str, str], given: Set[Shingle] = frozenset()
-) -> Iterator[Pair]:
+def pairs(exercise: str, answers: Mapping[str, str], given: Answer = NONE) -> Iterator[Pair]:
     """The pairs of alike answers to one exercise, by learner; the most alike first.
 
     Of the learners with the same shingles each makes a pair with the first.
@@ -192,16 +207,18 @@ def pairs(
         group = learners[answer]
         if len(group) < 2 or len(rare.get(answer, ())) >= LEAST_OF_EQUAL:
             return group
-        if _is_usual(near.get(answer, {answer}), numbers):
+        if not answer or _is_usual(near.get(answer, {answer}), numbers):
             return []
-        if len(group) >= CROWD and len(answer) >= LEAST_OF_CROWD:
+        is_crowd = len(group) >= max(CROWD, SHARE_OF_CROWD * len(answers))
+        least = UNUSUAL_OF_CROWD if is_crowd else LEAST_UNUSUAL
+        is_unusual = _n_unusual(answers[group[0]], given) >= least
+        if is_unusual or (is_crowd and len(answer) >= LEAST_OF_CROWD):
             return group
-        is_unusual = _n_unusual(answers[group[0]], given) >= LEAST_UNUSUAL
-        return group if is_unusual else _with_odd_words(group, answers)
+        return _with_odd_words(group, answers)
 
     learners: dict[Answer, list[str]] = defaultdict(list)
     for learner, text in answers.items():
-        learners[shingles(text) - given].append(learner)
+        learners[shingles(text, given)].append(learner)
     numbers = {answer: len(group) for answer, group in learners.items()}
     near = _near([answer for answer in numbers if len(answer) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
@@ -230,8 +247,8 @@ def _with_odd_words(group: Sequence[str], answers: Mapping[str, str]) -> list[st
 
 @cache
 def _our_words() -> Set[str]:
-    """The words of the exercises' and of the library's source."""
-    tops = Path(tensorkit.__path__[0]), Path(exercises.__path__[0])
+    """The words in the source of the exercises, of what notebooks call, and of the library."""
+    tops = (Path(package.__path__[0]) for package in (tensorkit, exercises, notebook))
     files = (file for top in tops for file in top.rglob("*.py"))
     return {word for file in files for word in WORD.findall(file.read_text(encoding="utf-8"))}
 
@@ -253,14 +270,13 @@ def _rare(
 
     numbers: how many learners have each answer.
     """
-    n_learners = sum(numbers.values())
     counted = _counted(numbers, numbers)
     rare = {}
     for answer, neighbours in near.items():
         if not _is_usual(neighbours, numbers):
             nearby = _counted(neighbours, numbers)
-            n_near = sum(numbers[other] for other in neighbours)
-            most = max(2, COMMON * (n_learners - n_near))
+            n_others = sum(numbers[other] for other in numbers.keys() - neighbours)
+            most = max(2, COMMON * n_others)
             found = frozenset(each for each in answer if counted[each] - nearby[each] <= most)
             if len(found) >= ALIKE * LEAST:
                 rare[answer] = found
@@ -283,19 +299,15 @@ def _likeness(one: Answer, other: Answer) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def from_library(
-    exercise: str, answers: Mapping[str, str], given: Set[Shingle] = frozenset()
-) -> Iterator[Pair]:
+def from_library(exercise: str, answers: Mapping[str, str], given: Answer = NONE) -> Iterator[Pair]:
     """The answers that are largely a function of the library.
 
     given: the shingles of `given_code`, which are left out.
     """
     for learner, text in answers.items():
-        unusual = shingles(text) - given
+        unusual = shingles(text, given)
         places = Counter(place for shingle in unusual for place in _library().get(shingle, ()))
-        place, number = min(
-            places.items(), key=lambda counted: (-counted[1], counted[0]), default=("", 0)
-        )
+        place, number = max(sorted(places.items()), key=lambda item: item[1], default=("", 0))
         if number >= max(LEAST, ALIKE * len(unusual)):
             yield Pair(exercise, learner, place, number / len(unusual), number)
 
@@ -306,12 +318,9 @@ def _library() -> Mapping[Shingle, tuple[str, ...]]:
     found: dict[Shingle, set[str]] = defaultdict(set)
     top = Path(tensorkit.__path__[0])
     for file in sorted(top.rglob("*.py")):
-        source = file.read_text(encoding="utf-8")
-        lines = source.splitlines()
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
-                text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
                 place = f"{file.relative_to(top.parent).as_posix()}: {node.name}"
-                for shingle in shingles(textwrap.dedent(text)):
+                for shingle in shingles(ast.unparse(node)):
                     found[shingle].add(place)
     return {shingle: tuple(sorted(places)) for shingle, places in found.items()}

@@ -505,3 +505,57 @@ def test_an_answer_from_the_librarys_source_is_found() -> None:
     assert found.one == "ada"
     assert found.likeness > 0.9
     assert found.other.endswith(": broadcast_shapes")
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_who_wrote_nothing_is_like_nobody(id: str) -> None:
+    asked = EXERCISES[id]
+    cells = ["x = tk.arange(6)\nfor row in x:\n    print(row)", "print(x.reshape(2, 3) + 1)"]
+    code = similar.given_code(asked, cells)
+    answers = {f"other {n}": f"def other_{n}(): return {n}" for n in range(60)}
+    pasted = "\n".join([*cells, asked.released_source])
+    for n in range(10):
+        answers |= {f"stub {n}": asked.released_source, f"pasted {n}": pasted}
+        answers |= {f"comment {n}": f"{asked.released_source}\n# piglets, a wee thing"}
+    assert list(similar.pairs(id, answers, code)) == []
+
+
+SHORT = {
+    "pixels": """\
+def to_unit_range(image):
+    rows = image.tolist()
+    means = [[(r + g + b) / 765 for r, g, b in row] for row in rows]
+    return tk.tensor(means, dtype=tk.float32)
+""",
+    "checkerboard": """\
+def checkerboard(size):
+    a = tk.arange(size)
+    return ((a.reshape(-1, 1) ^ a) & 1).float()
+""",
+    "linspace-by-hand": """\
+def evenly_spaced(start, end, n):
+    values = []
+    while len(values) < n:
+        t = len(values) / (n - 1 or 1)
+        values.append(start * (1 - t) + t * end)
+    return tk.tensor(values)
+""",
+    "strides-of": """\
+def strides_of(shape):
+    if not shape:
+        return ()
+    rest = strides_of(shape[1:])
+    return (max(shape[1], 1) * rest[0] if rest else 1, *rest)
+""",
+}
+
+
+@pytest.mark.parametrize(("n_copies", "is_found"), [(20, True), (similar.CROWD - 1, False)])
+@pytest.mark.parametrize("id", SHORT)
+def test_a_short_answer_of_a_crowd_is_found_and_that_of_a_few_is_not(
+    id: str, n_copies: int, is_found: bool
+) -> None:
+    copies = {f"copy {n}": SHORT[id] for n in range(n_copies)}
+    answers = copies | {f"beginner {n}": own for n, own in enumerate(right_answers(id))}
+    answers |= {f"more {n}": EXERCISES[id].released_source for n in range(133 - len(answers))}
+    assert groups(EXERCISES[id], answers) == ({frozenset(copies)} if is_found else set())
