@@ -66,3 +66,9 @@ def test_a_definition_that_departs_from_the_form_is_told(monkeypatch, attribute,
     monkeypatch.setattr(changed, attribute, value)
     found = form.departures(ROOT, "02_operations")
     assert any(words in sentence for sentence in found), found
+
+
+def test_a_course_with_one_of_the_chapters_has_its_form(tmp_path: Path) -> None:
+    (tmp_path / "solutions").mkdir()
+    shutil.copy(ROOT / "solutions" / "02_operations.py", tmp_path / "solutions")
+    assert not any("end with these" in each for each in form.departures(tmp_path, "02_operations"))
