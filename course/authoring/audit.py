@@ -70,6 +70,7 @@ def _described(exercise: Exercise, error: Exception) -> str:
 
 def _faults(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
     yield from _incomplete(exercise)
+    yield from _repeated(exercise)
     for part in UNWRITTEN:
         if part in exercise.statement + exercise.released_source:
             yield f"it still says {part!r}, as `course new exercise` wrote it: say what is returned"
@@ -105,6 +106,14 @@ def _incomplete(exercise: Exercise) -> Iterator[str]:
         yield f"it has {_counted(exercise.hints, 'hint')}; two are needed"
     if len(exercise.usual_mistakes) < 3:
         yield f"it has {_counted(exercise.usual_mistakes, 'usual mistake')}; three are needed"
+
+
+def _repeated(exercise: Exercise) -> Iterator[str]:
+    if len(set(exercise.hints)) < len(exercise.hints):
+        yield "two of its hints are the same"
+    answers = [mistake.answer for mistake in exercise.mistakes() if not mistake.code]
+    if len({id(answer) for answer in answers}) < len(answers):
+        yield "two of its usual mistakes are the same function, with nothing that tells them apart"
 
 
 def _counted(things: Sized, name: str) -> str:

@@ -213,6 +213,8 @@ def on_tensors(self: Exercise, draw: Draw) -> Iterator[Case]:
         ({"cases": narrow}, "twenty draws have each a number of the notebook's"),
         ({"usual_mistakes": {}}, "it has 0 usual mistakes"),
         ({"hints": ("One.",)}, "it has 1 hint;"),
+        ({"hints": ("One.", "One.")}, "two of its hints are the same"),
+        ({"usual_mistakes": mistakes(one=(abs, "A" * 40), other=(abs, "A" * 40))}, "same function"),
         ({"__doc__": "Double\n\nDo it."}, "the statement says input"),
         ({"usual_mistakes": mistakes(twice=(lambda n: n + n, "A" * 40))}, "'twice' passes"),
         ({"usual_mistakes": mistakes(short=(lambda n: 0, "Wrong."))}, "is shorter than 30"),
