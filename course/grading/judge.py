@@ -167,7 +167,7 @@ class Judge:
         if death is not None:
             runner.note_trouble(cell, death)
         if report.status == "unfit" and definition is not None and definition.learner:
-            runner.note_trouble(cell, report.message)  # another's answer, or under another name
+            runner.note_trouble(cell, report.message)  # the numbers of another learner or login
         names = self._overwritten() if not death and report.earned < report.possible else []
         if was_alone or not (death or names):
             return report

@@ -51,8 +51,8 @@ class GradedNotebook(NotebookExporter):
                     root, chapter, learners=[learner], workers=1, config=self.config
                 )
             except (CourseError, KeyboardInterrupt) as problem:
-                # after any other exception nbgrader prints a traceback and removes the page; the
-                # earlier page it has removed before
+                # nbgrader removed the earlier page before this; after any other exception it also
+                # prints a traceback and removes the new page
                 if earlier is None:
                     remove(autograded_file(root, learner, chapter).parent)
                 else:

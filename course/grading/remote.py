@@ -318,7 +318,7 @@ def run_case(
         if is_ours(error):
             raise
         outcome.ended, outcome.error = "raised", error
-        # any other error of this side was raised by the definition, which used what came back
+        # any other error was raised in the definition, by what the answer gave back
         outcome.message, outcome.where = words_of(error)
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)

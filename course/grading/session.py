@@ -62,7 +62,7 @@ def needs_memory() -> None:
 class Warm:
     """The warm process of one worker.
 
-    number: of the worker; each has a user of its own where the grader is root.
+    number: the worker's. Where the grader is root, each worker runs learners' code as another user.
     Raises what `start` raises.
     """
 

@@ -71,7 +71,8 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
             raise TimeLimit
 
     def ignored(what: sys.UnraisableHookArgs) -> None:
-        if what.exc_type is not TimeLimit:  # which may ring in a destructor, and rings again
+        # a TimeLimit that is raised in a destructor is ignored: the alarm rings again
+        if what.exc_type is not TimeLimit:
             previous_hook(what)
 
     begun, previous_hook = time.monotonic(), sys.unraisablehook
@@ -106,7 +107,8 @@ def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
     def ring() -> None:
         wait = seconds
         while not finished.wait(wait):
-            sys.setswitchinterval(1e-6)  # or this thread gets its turn only where the other waits
+            # otherwise this thread might run only while the other one waits
+            sys.setswitchinterval(1e-6)
             with raising:
                 frame = sys._current_frames().get(caller)
                 if not finished.is_set() and _may_raise(frame):

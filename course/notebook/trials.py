@@ -109,7 +109,7 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
     others = (f"{seed} {again}" for again in range(1, 100))
     return next(
         (one for one in (seed, *others) if not meets_the_notebook(exercise, one)),
-        seed,  # the audit finds such an exercise
+        seed,  # where all seeds meet the notebook's numbers; the audit names such an exercise
     )
 
 
