@@ -60,7 +60,7 @@ class Quota:
     """Separators in HTML that is cleaned; a tag with so many attributes takes a second."""
     markdown: int = 60_000
     """Characters that are rendered; both take seconds where a text is made to."""
-    page: int = 2_000_000
+    page: int = 1_500_000
     """Characters of HTML that outputs become."""
     rendered: int = 1_000_000
     """Characters of HTML that markdown becomes."""

@@ -15,6 +15,7 @@ from traitlets.config import Config
 from course.grading.batch import grade
 from course.grading.feedback import older_than_grades, with_mathml
 from course.grading.nbgrader_way import ReleaseFeedback
+from course.notebook import matching
 from course.shared.errors import CourseError
 
 
@@ -58,11 +59,20 @@ def test_a_formula_brings_no_tag_and_no_attribute_of_its_own(latex: str) -> None
     assert not re.search(r"<script|href=|style=|class=|onclick=", found)
 
 
+def _config(school: School) -> Config:
+    """The configuration of nbgrader for a class."""
+    from course.authoring.release import nbgrader_config
+
+    config = nbgrader_config()
+    config.CourseDirectory.root = str(school.root)
+    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
+    config.CourseDirectory.assignment_id = CHAPTER
+    return config
+
+
 @pytest.fixture
 def graded(school: School, klass_once: Class) -> Config:
     """The configuration of a class with a learner who wrote a formula, a script and a mistake."""
-    from course.authoring.release import nbgrader_config
-
     notebook = klass_once.honest()
     text = "Mine: $E = m c^2$ <script>alert(1)</script>"
     notebook["cells"].insert(
@@ -75,10 +85,7 @@ def graded(school: School, klass_once: Class) -> Config:
     with school.gradebook() as book:
         book.update_or_create_student("ada", first_name="Ada", last_name="Lovelace")
         book.update_or_create_assignment(CHAPTER, duedate=datetime(2027, 3, 1, 0, 30))
-    config = nbgrader_config()
-    config.CourseDirectory.root = str(school.root)
-    config.CourseDirectory.db_url = f"sqlite:///{school.root}/course/gradebook.db"
-    config.CourseDirectory.assignment_id = CHAPTER
+    config = _config(school)
     grade(school.root, CHAPTER, workers=1, config=config)
     other = list(klass_once.exercises)[-1]
     with school.gradebook() as book:
@@ -100,6 +107,21 @@ def _feedback(config: Config) -> Path:
 def page(graded: Config) -> str:
     """The learner's feedback."""
     return _feedback(graded).read_text(encoding="utf-8")
+
+
+@pytest.mark.rest
+def test_the_page_of_a_notebook_that_is_as_full_as_may_be_has_a_size(
+    school: School, klass_once: Class
+) -> None:
+    notebook = klass_once.honest()
+    texts = [f"print('a' * 99_000)  # {n}" for n in range(25)] + ["1+" * 29_900 + "1"]
+    texts += ["1"] * (matching.MOST_CELLS - 1 - len(notebook["cells"]) - len(texts))
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in texts]
+    notebook["cells"] += [{"cell_type": "markdown", "metadata": {}, "source": "# a\n" * 15_000}]
+    school.submit("ada", {**notebook, "cells": [*notebook["cells"], *cells]})
+    config = _config(school)
+    grade(school.root, CHAPTER, config=config, workers=1)
+    assert 4_000_000 < _feedback(config).stat().st_size < 5_000_000
 
 
 @pytest.mark.parametrize(
