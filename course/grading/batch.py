@@ -56,10 +56,10 @@ def secret_of(root: Path) -> bytes:
         if not file.exists():
             files.write(file, secrets.token_hex(32))
             file.chmod(0o600)
-        secret = file.read_bytes()
+        secret = files.read(file)
     except OSError as problem:
         raise CourseError(
-            f"{file} cannot be read or written ({problem.strerror}). A folder there has to go."
+            f"{file} cannot be read or written ({problem.strerror}). What is no file has to go."
         ) from None
     if len(secret) < 16 or len({*secret}) < 6:  # a power cut may leave zeros
         raise CourseError(
@@ -353,7 +353,8 @@ def _as_course_error(what: str) -> Iterator[None]:
     except (OSError, SQLAlchemyError) as problem:
         is_full = getattr(problem, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
         why = getattr(problem, "strerror" if is_full else "orig", None) or problem
-        raise CourseError(f"{what} ({why}). Nothing is lost.") from problem
+        way_out = "" if is_full else " If something else lies in its place, move it away."
+        raise CourseError(f"{what} ({why}). Nothing is lost.{way_out}") from problem
 
 
 def is_of(result: Result, submission: Submission, source: Source) -> bool:

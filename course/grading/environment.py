@@ -50,9 +50,7 @@ def readable() -> tuple[str, ...]:
     found = [entry for folder in _standard_library() for entry in _entries(folder)]
     found += [str(distribution) for distribution in _distributions()]
     found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
-    shared = Path(sys.base_prefix, "lib")
-    if shared.is_dir():
-        found += [str(path) for path in shared.glob("*.so*")]
+    found += [str(path) for path in Path(sys.base_prefix, "lib").glob("*.so*")]
     return tuple(dict.fromkeys(path for path in found if Path(path).exists()))
 
 

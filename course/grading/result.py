@@ -42,6 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from course.notebook.report import Report, Row
+from course.shared import files
 from course.shared.errors import CourseError
 
 FORMAT = 3
@@ -96,7 +97,7 @@ class Result:
     def has_page(self, root: Path) -> bool:
         """Whether the autograded notebook that lies there is the one of this result."""
         try:
-            page = autograded_file(root, self.learner, self.chapter).read_bytes()
+            page = files.read(autograded_file(root, self.learner, self.chapter))
         except OSError:  # writing it anew says why
             return False
         return hashlib.sha256(page).hexdigest() == self.autograded
@@ -167,7 +168,7 @@ def all_stored(root: Path, chapter: str) -> list[Result]:
 def _read(file: Path) -> Result:
     """Raises CourseError if it is missing, damaged, of an older format or of another learner."""
     try:
-        result = Result.from_json(file.read_text(encoding="utf-8"))
+        result = Result.from_json(files.read(file).decode())
         if (result.learner, result.chapter) != (file.parent.name, file.stem):
             raise ValueError(f"It is the result of {result.learner!a} in {result.chapter!a}.")
     except (OSError, ValueError) as problem:

@@ -106,17 +106,14 @@ def write_page(root: Path, source: Source, result: Result) -> str:
         raise CourseError(f"{folder.parent} is a link; put a folder in its place.")
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    (beside / f"{result.chapter}.ipynb").write_text(page, encoding="utf-8")
+    files.write(beside / f"{result.chapter}.ipynb", page)
     # without both of these `release_feedback` stops for everybody
     (beside / "timestamp.txt").write_text(result.timestamp or "", encoding="ascii")
     handed = root / "course" / "submitted" / result.learner / result.chapter
     secret = intake.exchange_secret(handed) or secrets.token_hex(16)
     (beside / "submission_secret.txt").write_text(secret, encoding="ascii")
     for name, content in source.files.items():
-        path = beside / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        files.write(beside / name, content)
     remove(folder)  # nbgrader makes its files read-only
     beside.rename(folder)
     return hashlib.sha256(page.encode()).hexdigest()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 
@@ -15,6 +17,18 @@ def write(path: Path, content: str | bytes) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def read(path: Path) -> bytes:
+    """The content of a file; OSError for what is none, such as a pipe, at which others wait."""
+
+    def open_at_once(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has none
+
+    with open(path, "rb", opener=open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "It is no file", str(path))
+        return file.read()
 
 
 def keep(content: str | bytes, folder: Path, name: str) -> Path:

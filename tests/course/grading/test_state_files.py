@@ -86,7 +86,7 @@ def test_the_gradebook_of_another_course_is_named(school: School, half: bytes) -
     [
         (emptied, "holds no secret.*remove it"),
         (zeros, "holds no secret.*remove it"),
-        (folder, "cannot be read.*A folder there has to go"),
+        (folder, "cannot be read.*What is no file has to go"),
     ],
 )
 def test_a_secret_that_is_none_is_refused(
@@ -98,6 +98,34 @@ def test_a_secret_that_is_none_is_refused(
     with pytest.raises(CourseError, match=rf"\.secret {words}"):
         grade(school)
     assert school.scores() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        (".secret", "batch.secret_of(root)"),
+        (f"graded/ada/{CHAPTER}.json", f"result.all_stored(root, '{CHAPTER}')"),
+    ],
+)
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, name: str, statement: str
+) -> None:
+    file = tmp_path / "course" / name
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    program = "import pathlib\nfrom course.grading import batch, result\n"
+    program += f"root = pathlib.Path({str(tmp_path)!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program + statement],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    *_, last = done.stderr.strip().split("\n")
+    assert f"CourseError: {file} cannot be read" in last
+    assert "It is no file" in last
 
 
 def test_a_damaged_autograded_notebook_is_written_again(school: School, half: bytes) -> None:
@@ -117,6 +145,12 @@ def in_place_of_all(school: School) -> Path:
     return file
 
 
+def in_place_of_the_lock(school: School) -> Path:
+    folder = school.root / "course" / "graded" / ".lock"
+    folder.mkdir(parents=True)
+    return folder
+
+
 def as_a_link(school: School) -> Path:
     link = school.root / "course" / "autograded" / "bob"
     link.parent.mkdir(exist_ok=True)
@@ -127,7 +161,8 @@ def as_a_link(school: School) -> Path:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (in_place_of_all, "folder of results, cannot be opened .*{path}"),
+        (in_place_of_all, "folder of results, cannot be opened .*{path}.* move it away"),
+        (in_place_of_the_lock, "folder of results, cannot be opened .*{path}.* move it away"),
         (as_a_link, "{path} is a link; put a folder"),
     ],
 )
