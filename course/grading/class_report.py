@@ -6,7 +6,7 @@ import ast
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -160,9 +160,9 @@ class ClassReport:
         for result in self.graded:
             for graded in result.exercises:
                 found.setdefault(graded.report.exercise_id, []).append((result, graded))
-        hints = Counter(
-            id for result in self.graded for text in _code(result) for id in _HINT.findall(text)
-        )
+        cells = [cell for result in self.graded for cell in result.cells]
+        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        hints = Counter(id for text in code for id in _HINT.findall(text))
         return [
             ExerciseSummary(id, answers, [self.points(*each) for each in answers], hints[id])
             for id, answers in found.items()
@@ -242,12 +242,6 @@ def _what(report: Report) -> str:
     if report.status == FAILED and any(row.status == PASSED for row in report.rows):
         return report.mistake or "right only where all have the same numbers"
     return report.mistake or ("not defined" if report.status == "missing" else "")
-
-
-def _code(result: Result) -> Iterator[str]:
-    for cell in result.cells:
-        if cell["cell_type"] == "code":
-            yield cell["source"]
 
 
 def answer_of(result: Result, id: str) -> str:

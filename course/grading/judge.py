@@ -62,6 +62,7 @@ def grade(warm: Warm, source: Source, submission: Submission, seed: str) -> Resu
     judge = Judge(runner, definitions, seed)
     try:
         graded = tuple(judge.graded())
+        warm.check_room()
     except (MachineFault, OSError) as fault:
         warm.stop()  # a process that is started again may work
         return ungraded(source, submission, seed, str(fault))

@@ -384,12 +384,10 @@ def _rebuilt(coded: Message) -> BaseException:
     kind: Any = vars(modules[module]).get(name) if module in modules else None
     if module == "course":
         kind = NotAllowed
-    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+    is_known = isinstance(kind, type) and issubclass(kind, BaseException)
+    # the first is for this program; the exceptions of the other stayed on the other side
+    if not is_known or issubclass(kind, KeyboardInterrupt | BaseExceptionGroup):
         kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
-    if kind is KeyboardInterrupt:
-        kind = Exception
-    if issubclass(kind, BaseExceptionGroup):  # its exceptions stayed on the other side
-        kind = type(name, (Exception,), {})
     error: BaseException = kind.__new__(kind, text)
     error.__dict__["_words"] = compare.first_and_rest(text), _sound_text(coded, "where")
     return error

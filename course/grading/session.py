@@ -130,7 +130,8 @@ class Warm:
                 stderr=log,
                 env=_ENVIRONMENT,
                 cwd="/",
-                close_fds=True,
+                # the size of a thread's stack is what this limit is when the program begins
+                preexec_fn=lambda: profiles.limit(resource.RLIMIT_STACK, self.limits.stack),
             )
         learners_end.close()
         self._control = own_end
@@ -167,7 +168,7 @@ class Warm:
 
         Raises MachineFault unless it says that it runs under the limits it is given.
         """
-        self._check_room()
+        self.check_room()
         if self.is_gone:
             self.stop()
             self.start()
@@ -187,13 +188,20 @@ class Warm:
         session.greet()
         return session
 
-    def _check_room(self) -> None:
-        """Raises MachineFault where a learner's write could fail for want of room on this disk."""
-        has_own_size = self.profile == profiles.NAMESPACES
-        if not has_own_size and shutil.disk_usage(self.folder).free < self.limits.written:
+    def check_room(self, written: int = 0, files: int = 0) -> None:
+        """Raises MachineFault where a learner's write could fail for want of room on this disk.
+
+        written, files: how many bytes and files the learner's process has there already.
+        """
+        if self.profile == profiles.NAMESPACES:  # its folder has a size of its own
+            return
+        disk, most = os.statvfs(self.folder), self.limits.written
+        more_files = disk.f_favail if disk.f_files else MOST_FILES  # some disks do not count files
+        if disk.f_bavail * disk.f_frsize < most - written or more_files < MOST_FILES - files:
             raise MachineFault(
-                f"{self.folder.parent} has less room than the {self.limits.written >> 20} MB that "
-                "a submission may write. Make room there, or set TMPDIR to a folder elsewhere"
+                f"{self.folder.parent} has less room than the {most >> 20} MB and {MOST_FILES} "
+                "files that a submission may write. Make room there, or set TMPDIR to a folder "
+                "elsewhere"
             )
 
     @property
@@ -254,8 +262,9 @@ def remove(folder: Path) -> None:
             subprocess.run([*program, folder], stderr=subprocess.DEVNULL, check=False)
 
 
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")}
+# a thread with an arena of its own would take 64 MB of address space beside its stack
+_ONE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "MALLOC_ARENA_MAX")
+_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", **dict.fromkeys(_ONE, "1")}
 
 
 Reply = tuple[Message, list[np.ndarray]]
@@ -343,15 +352,20 @@ class Session:
 
     def _watch(self) -> None:
         """Called while this side waits for the process."""
+        state = b""
         with contextlib.suppress(OSError):  # the process is gone
             _, _, state = Path(f"/proc/{_innermost(self.pid)}/stat").read_bytes().rpartition(b") ")
-            if state.startswith(b"T"):  # by SIGSTOP, which the filter refuses a learner
-                self.end()
-                raise MachineFault("Somebody stopped the process of a submission (kill -STOP)")
-        if self.warm.profile == profiles.NAMESPACES:  # its folder has a size of its own
-            return
-        if _size(self.home) + _size_without_names(self.pid) > self.warm.limits.written:
+        written, files = _size(self.home)
+        written += _size_without_names(self.pid)
+        if written > self.warm.limits.written:
             raise TimeoutError
+        try:
+            if state.startswith(b"T"):  # by SIGSTOP, which the filter refuses a learner
+                raise MachineFault("Somebody stopped the process of a submission (kill -STOP)")
+            self.warm.check_room(written, files)
+        except MachineFault:
+            self.end()
+            raise
 
     def end(self, seconds: float = 0.0) -> int:
         """Kill the process and remove what it wrote.
@@ -410,8 +424,11 @@ BY_WHOM = (
 )
 
 
-def _size(folder: Path) -> int:
-    """Bytes in a folder; more than any limit where there is more, or deeper, than anyone needs."""
+def _size(folder: Path) -> tuple[int, int]:
+    """Bytes and number of files in a folder.
+
+    Bytes above any limit where there is more, or deeper, than anyone needs.
+    """
     total, number, waiting = 0, 0, [str(folder)]
     while waiting:
         try:
@@ -424,10 +441,10 @@ def _size(folder: Path) -> int:
         except FileNotFoundError:
             continue  # the learner has removed it
         except OSError:  # a path that is too long, a folder that is closed
-            return 1 << 62
+            return 1 << 62, number
         if number > MOST_FILES:
-            return 1 << 62
-    return total
+            return 1 << 62, number
+    return total, number
 
 
 def _size_without_names(pid: int) -> int:

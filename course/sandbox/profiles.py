@@ -41,6 +41,8 @@ class Limits:
     files: int = 128
     """Open files."""
     threads: int = 128
+    stack: int = 8 << 20
+    """Bytes of each thread's stack, which count as address space."""
     cell_seconds: float = 10.0
     """For one cell."""
     check_seconds: float = 5.0
@@ -104,7 +106,9 @@ def enter(sandbox: Sandbox, home: str) -> int | None:
             return child
         home = namespaces.HOME
     os.chdir(home)
-    _limit(sandbox.limits, sandbox.profile)
+    for number, value in limits_of_process(sandbox.limits, sandbox.profile).values():
+        limit(number, value)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit then raises OSError
     if sandbox.profile == LANDLOCK:
         devices = [name for name in linux.DEVICES if Path(name).exists()]
         landlock.restrict([*sandbox.readable, *devices[1:]], [home, *devices[:1]])
@@ -126,6 +130,7 @@ def limits_of_process(limits: Limits, profile: str) -> dict[str, tuple[int, int]
         "the size of a file in bytes (ulimit -f)": (resource.RLIMIT_FSIZE, limits.written),
         "the number of open files (ulimit -n)": (resource.RLIMIT_NOFILE, limits.files),
         "the number of processes (ulimit -u)": (resource.RLIMIT_NPROC, limits.threads),
+        "the stack in bytes (ulimit -s)": (resource.RLIMIT_STACK, limits.stack),
         "locked memory in bytes (ulimit -l)": (resource.RLIMIT_MEMLOCK, 0),
     }
     if profile == UNSAFE:
@@ -133,12 +138,10 @@ def limits_of_process(limits: Limits, profile: str) -> dict[str, tuple[int, int]
     return wanted
 
 
-def _limit(limits: Limits, profile: str) -> None:
-    for number, value in limits_of_process(limits, profile).values():
-        _, most = resource.getrlimit(number)
-        kept = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(number, (kept, kept))  # `hello` reports them; the checker refuses less
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit then raises OSError
+def limit(number: int, value: int) -> None:
+    """Set a limit of this process, unless it is lower for good: `hello` reports what it is."""
+    with contextlib.suppress(ValueError):
+        resource.setrlimit(number, (value, value))
 
 
 def hello(sandbox: Sandbox) -> dict[str, object]:
@@ -146,9 +149,7 @@ def hello(sandbox: Sandbox) -> dict[str, object]:
 
     RuntimeError if it cannot start a thread: those of the account's other processes count, too.
     """
-    thread = threading.Thread(target=int)
-    thread.start()
-    thread.join()
+    threading.Thread(target=int).start()
     wanted = limits_of_process(sandbox.limits, sandbox.profile)
     kept = {name: resource.getrlimit(number)[1] for name, (number, _) in wanted.items()}
     return {"hello": {"its profile": sandbox.profile, **kept, "its versions": versions()}}
@@ -194,8 +195,7 @@ def why_not(profile: str) -> str | None:
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
-            os.write(writer, (_problem(profile) or "").encode())
-            os.write(writer, b"\n")
+            os.write(writer, f"{_problem(profile) or ''}\n".encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, encoding="utf-8") as pipe:

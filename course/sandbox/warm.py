@@ -139,8 +139,7 @@ def _become_learner(
         control.detach()
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, 0)
-        if descriptor != 3:
-            os.dup2(descriptor, 3)
+        os.dup2(descriptor, 3)
         os.closerange(4, 1 << 16)
         wire = Wire(3)
         child = profiles.enter(sandbox, home)

@@ -42,10 +42,11 @@ Message = dict[str, Any]
 class Wire:
     """One end of a connection, used by read and write: the filter refuses what `socket` calls."""
 
-    def __init__(self, descriptor: int, watch: Callable[[], None] | None = None) -> None:
+    def __init__(self, descriptor: int, watch: Callable[[], object] = int) -> None:
         self.descriptor = descriptor
         self.watch = watch
-        """Called while this side waits for the other; may raise."""
+        """Called every tenth of a second while this side waits for the other; may raise."""
+        self._next_watch = 0.0
         self.waited = 0.0
         """Seconds in which this side waited for the other."""
         self._arrived = bytearray()
@@ -114,13 +115,14 @@ class Wire:
         poll = select.poll()
         poll.register(self.descriptor, event)
         while (left := until - time.monotonic()) > 0:
-            left = min(left, 0.1 if self.watch is not None else 1.0)
+            left = min(left, 0.1)
             begun = time.monotonic()
             is_ready = poll.poll(max(1, int(left * 1000)))
             # more time than that was no waiting: this process was stopped meanwhile
             self.waited += min(time.monotonic() - begun, left + 0.1)
+            if begun >= self._next_watch:  # also while bytes arrive without end
+                self.watch()
+                self._next_watch = time.monotonic() + 0.1
             if is_ready:
                 return
-            if self.watch is not None:
-                self.watch()
         raise TimeoutError

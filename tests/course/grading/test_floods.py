@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from attacked import report_on
-from classroom import LIMITS, Class, cell_of, put_first
+from classroom import LIMITS, PIXELS, Class, cell_of, put_first
 
 import tensorkit as tk
 from course.grading import judge, remote, session
@@ -82,6 +83,31 @@ def test_a_flood_costs_no_other_exercise(klass: Class, name: str) -> None:
     points = klass.points(notebook)
     assert points.pop("checkerboard") == 0
     assert points == {id: klass.exercises[id].points for id in points}
+
+
+def test_who_writes_files_and_bytes_of_a_message_is_measured(
+    klass: Class, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+    remove = session.remove
+
+    def measure_and_remove(folder: Path) -> None:
+        written.append(session._size(folder)[0])
+        remove(folder)
+
+    monkeypatch.setattr(session, "remove", measure_and_remove)
+    flood = (
+        "import os, struct, time\n"
+        "os.write(3, struct.pack('<4sII', b'tkw1', 8_000_000, 0))\n"
+        "n = 0\n"
+        "while n < 8:\n"
+        "    file = os.open(f'f{n}', os.O_CREAT | os.O_WRONLY); n += 1\n"
+        "    for _ in range(240):\n"
+        "        os.write(3, b' '); os.write(file, bytes(1 << 18)); time.sleep(0.0005)\n"
+    )
+    result = klass.grade(put_first(klass.honest("pixels"), flood))
+    assert (result.status, result.score) == ("graded", PIXELS)
+    assert max(written) < 300 << 20
 
 
 @pytest.mark.rest

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import resource
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,10 +15,22 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from classroom import CHAPTER, FILE, LIMITS, PIXELS, ROOT, Class, School, put_first
+from classroom import (
+    CHAPTER,
+    FILE,
+    LIMITS,
+    PIXELS,
+    ROOT,
+    Class,
+    School,
+    cell_of,
+    put_first,
+    run,
+)
 
 from course.grading import asserts, batch, environment, judge, pool, server, session
 from course.grading.batch import Ungraded
@@ -105,9 +116,13 @@ def test_a_folder_is_kept_as_long_as_its_worker_runs(
     ("name", "most"),
     [
         ("RLIMIT_NOFILE", 100),
-        ("RLIMIT_AS", 440_000_000),
+        ("RLIMIT_AS", 330_000_000),
         ("RLIMIT_FSIZE", 50_000_000),
         ("RLIMIT_NPROC", 100),
+        pytest.param(
+            *("RLIMIT_STACK", 4_000_000),
+            marks=pytest.mark.skipif(os.getuid() == 0, reason="root may raise it"),
+        ),
     ],
 )
 def test_a_limit_that_cannot_be_set_is_no_zero(
@@ -212,17 +227,74 @@ def test_a_machine_without_a_sandbox_grades_nothing(
     assert school.scores() == {}
 
 
+FEW_BYTES = SimpleNamespace(f_bavail=30 << 10, f_frsize=1 << 10, f_files=1 << 20, f_favail=1 << 20)
+FEW_FILES = SimpleNamespace(f_bavail=1 << 20, f_frsize=1 << 10, f_files=1 << 20, f_favail=3000)
+FILES_UNCOUNTED = SimpleNamespace(f_bavail=1 << 20, f_frsize=1 << 10, f_files=0, f_favail=0)
+
+
+@pytest.mark.parametrize("moment", ["before", "meanwhile", "at the end"])
+@pytest.mark.parametrize("disk", [FEW_BYTES, FEW_FILES])
 def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
-    klass: Class, monkeypatch: pytest.MonkeyPatch
+    klass: Class, monkeypatch: pytest.MonkeyPatch, moment: str, disk: Any
 ) -> None:
-    usage = shutil.disk_usage("/")._replace(free=1 << 20)
-    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage)
-    result = klass.grade(klass.honest())
+    found = [disk if moment == "before" else FILES_UNCOUNTED]
+    monkeypatch.setattr(os, "statvfs", lambda _: found[-1])
+    graded, ask = judge.Judge.graded, Session.ask
+
+    def then_full(self: judge.Judge) -> Iterator[Any]:
+        yield from graded(self)
+        found.append(disk)
+
+    def full_meanwhile(self: Session, *arguments: Any, **options: Any) -> Any:
+        found.append(disk)  # as another submission fills it, whose files are removed soon
+        reply = ask(self, *arguments, **options)
+        found.pop()
+        return reply
+
+    if moment == "at the end":
+        monkeypatch.setattr(judge.Judge, "graded", then_full)
+    elif moment == "meanwhile":
+        monkeypatch.setattr(Session, "ask", full_meanwhile)
+    notebook = klass.honest()
+    answer = cell_of(notebook, "pixels")
+    answer["source"] = answer["source"].replace(
+        '"""\n', '"""\n    __import__("time").sleep(0.3)\n', 1
+    )
+    result = klass.grade(notebook)
     if klass.warm.profile == profiles.NAMESPACES:  # it brings a disk of its own
         assert result.score == 20
     else:
         assert (result.status, result.exercises) == ("ungraded", ())
-        assert "has less room than the 64 MB" in result.sentence
+        assert "has less room than the 64 MB and 4096 files" in result.sentence
+
+
+def test_what_a_submission_has_written_is_no_lack_of_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warm = Warm(profiles.UNSAFE)
+    try:
+        for disk in (FEW_BYTES, FEW_FILES):
+            monkeypatch.setattr(os, "statvfs", lambda _, disk=disk: disk)
+            warm.check_room(40 << 20, 2000)
+    finally:
+        warm.close()
+
+
+@pytest.mark.parametrize("profile", profiles.SAFE)
+def test_threads_take_no_more_memory_where_the_limit_of_stacks_is_large(profile: str) -> None:
+    if (reason := profiles.why_not(profile)) is not None:
+        pytest.skip(reason)
+    most, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, hard))
+    try:
+        with Warm(profile, LIMITS, number=6) as warm:
+            session = warm.fork()
+            together = "import threading\nmet = threading.Barrier(9)\n"
+            together += "for _ in range(8): threading.Thread(target=met.wait).start()\nmet.wait(3)"
+            run(session, together)
+            session.end()
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (most, hard))
 
 
 @pytest.mark.parametrize(
