@@ -45,10 +45,12 @@ def run_quietly(
     run: Callable[[], object],
     seconds: float,
     without: tuple[str, ...],
+    *,
+    compares_all: bool = True,
 ) -> Observed:
     """Run a function that calls an answer: silent, in time, what the process shares kept as it was.
 
-    without: the functions that refuse to work meanwhile.
+    without: the functions that refuse to work meanwhile. compares_all: as `restored` takes it.
     """
     observed, printed = Observed(), Bounded(PRINTED_LIMIT)
 
@@ -67,7 +69,7 @@ def run_quietly(
             with (
                 tk.library.scope(),
                 quiet(printed),
-                restored() as observed.left_changed,
+                restored(compares_all=compares_all) as observed.left_changed,
                 refused(without),
             ):
                 limited(work, seconds)

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -189,8 +189,6 @@ OWNERS: dict[str, Any] = {}
 """The modules and classes whose names an answer might replace, by what a learner calls them."""
 _KEPT: dict[str, dict[str, Any]] = {}
 """What these held before any code of a learner ran."""
-_NOW: list[Mapping[str, Any]] = []
-"""What they hold now: the dictionaries themselves, so that one comparison of lists is enough."""
 _OF_PYTHON = vars(builtins)
 _UNSAID: list[str] = []
 """Names that were put back and that no report has said yet."""
@@ -206,30 +204,45 @@ def keep_names() -> None:
     modules |= {"math": math, "random": random, "time": time}
     for path, module in sorted(sys.modules.items(), key=lambda entry: entry[0].count(".")):
         first, dot, rest = path.partition(".")
-        if (first == "tensorkit" and rest not in _CHANGES_ITSELF) or path in _OF_COURSE:
+        if (first == "tensorkit" and rest in _PUBLIC) or path in _OF_COURSE:
             modules["tk" + dot + rest if first == "tensorkit" else path] = module
     OWNERS.update(modules)
     for path, module in modules.items():
         for name, value in vars(module).items():
             is_ours = isinstance(value, type) and value.__module__.startswith(_OURS)
+            is_ours = is_ours and name[0] != "_"
             if is_ours and not any(value is owner for owner in OWNERS.values()):
                 OWNERS[f"{path}.{name}"] = value
     _KEPT.update({path: dict(vars(owner)) for path, owner in OWNERS.items()})
-    _NOW.extend(map(vars, OWNERS.values()))
 
 
-_CHANGES_ITSELF = ("direct_path",)
-"""A module of tensorkit whose functions give its names other values."""
+_PUBLIC = {
+    "",
+    "autograd",
+    "backends",
+    "cuda",
+    "explain",
+    "library",
+    "linalg",
+    "nn",
+    "optim",
+    "utils",
+}
+_PUBLIC |= {"nn.functional", "nn.init", "utils.data", "viz"}
+"""The modules of tensorkit that learners use. To compare all of them takes three times as long."""
+_OFTEN = ("tk", "tk.Tensor", "tk.nn", "tk.nn.functional", "tk.optim", "math", "random", "np")
+"""What grading compares after each case; the rest it compares after each cell."""
 _OF_COURSE = ("course", "course.engine")
 _OURS = ("tensorkit", "course.engine")
 
 
 @contextlib.contextmanager
-def restored() -> Iterator[list[str]]:
+def restored(*, compares_all: bool = True) -> Iterator[list[str]]:
     """Put back at the end what the body changes, and fill the list with words for it.
 
-    Names that an earlier call of `put_names_back` has put back are among them. Random numbers are
-    left alone: see `random_state`.
+    compares_all: False where the next cell looks for names that are seldom replaced. Names that an
+    earlier call of `put_names_back` has put back are given as well. Random numbers are left alone:
+    see `random_state`.
 
     >>> with restored() as changed:
     ...     tk.set_default_dtype(tk.float64)
@@ -246,7 +259,7 @@ def restored() -> Iterator[list[str]]:
         were = _OF_PYTHON.copy()
         _OF_PYTHON.update(of_python)
         changed += [f"`{name}`" for name, value in of_python.items() if were.get(name) is not value]
-        put_names_back()
+        put_names_back(OWNERS if compares_all else _OFTEN)
         changed += _UNSAID
         _UNSAID.clear()
         for words, (read, put) in SETTINGS.items():
@@ -255,12 +268,13 @@ def restored() -> Iterator[list[str]]:
                 changed.append(words)
 
 
-def put_names_back() -> None:
+def put_names_back(paths: Iterable[str] = OWNERS) -> None:
     """Put back the functions that were replaced; the next `restored` gives their names.
 
-    A new name disturbs nobody and stays, but for one in a class that hides what it inherits.
+    A new name disturbs nobody and stays, but for one in a class that hides what it inherits. paths:
+    the owners that are compared.
     """
-    if _is_same(_NOW, [*_KEPT.values()]):
+    if _is_same([vars(OWNERS[path]) for path in paths], [_KEPT[path] for path in paths]):
         return
     for path, known in _KEPT.items():
         owner = OWNERS[path]

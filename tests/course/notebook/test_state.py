@@ -79,7 +79,6 @@ CHANGES = {
 def everything():
     settings = {words: read() for words, (read, _) in SETTINGS.items()}
     names = {home: dict(vars(where)) for home, where in OWNERS.items()}
-    names["tk.printing"].pop("_options")  # a setting, read above
     return settings, names
 
 
