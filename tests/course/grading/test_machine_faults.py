@@ -116,7 +116,7 @@ def test_a_folder_is_kept_as_long_as_its_worker_runs(
     ("name", "most"),
     [
         ("RLIMIT_NOFILE", 100),
-        ("RLIMIT_AS", 330_000_000),
+        ("RLIMIT_AS", 360_000_000),
         ("RLIMIT_FSIZE", 50_000_000),
         ("RLIMIT_NPROC", 100),
         pytest.param(
