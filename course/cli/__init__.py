@@ -9,6 +9,7 @@ Behind the verbs of learners:
     lab          `course lab`
     copies       a learner's copies: `course reset`, `course update`
     doctor       `course doctor`: what is wrong with a notebook
+    whole_run    what its checks give when it runs from the top
 
 Behind the others:
 

@@ -9,7 +9,7 @@ import operator
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
@@ -44,7 +44,7 @@ class Observed:
 def run_quietly(
     run: Callable[[], object],
     seconds: float,
-    without: tuple[str, ...],
+    without: Sequence[str],
     *,
     compares_all: bool = True,
 ) -> Observed:
@@ -149,7 +149,7 @@ def _mute_descriptors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def refused(names: tuple[str, ...]) -> Iterator[None]:
+def refused(names: Sequence[str]) -> Iterator[None]:
     """Let the functions of these names raise NotAllowed in the body, and `input` as well.
 
     names: as `owner_and_name` reads them. A function raises under every other name, too, and in

@@ -138,8 +138,7 @@ class Learner:
                 reply["error"] = _described(error)
                 reply["state"] = [*map(partial(_state, encoder), objects, places)]
 
-        without = tuple(message["without"])
-        noted = run_quietly(run, message["seconds"], without, compares_all=False)
+        noted = run_quietly(run, message["seconds"], message["without"], compares_all=False)
         if noted.is_late:
             reply = {"ended": "timed out"}
         reply["warned"] = [without_addresses(text[:500]) for text in noted.warned]

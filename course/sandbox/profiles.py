@@ -149,7 +149,9 @@ def hello(sandbox: Sandbox) -> dict[str, object]:
 
     RuntimeError if it cannot start a thread: those of the account's other processes count, too.
     """
-    threading.Thread(target=int).start()
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()  # an answer's process may fork: no thread of ours is to run then
     wanted = limits_of_process(sandbox.limits, sandbox.profile)
     kept = {name: resource.getrlimit(number)[1] for name, (number, _) in wanted.items()}
     return {"hello": {"its profile": sandbox.profile, **kept, "its versions": versions()}}

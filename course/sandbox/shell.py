@@ -205,6 +205,7 @@ class Shell(InteractiveShell):
         # by the clock: IPython may have caught the exception
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
+        # `before` stands for no value: a new name counts as bound, also if it is bound to None
         names = (n for n, own in dict(self.user_ns).items() if before.get(n, before) is not own)
         ran.bound = sorted(name for name in names if type(name) is str and len(name) < 200)[:1000]
         ran.outputs = self.outputs.shown

@@ -42,7 +42,7 @@ Message = dict[str, Any]
 class Wire:
     """One end of a connection, used by read and write: the filter refuses what `socket` calls."""
 
-    def __init__(self, descriptor: int, watch: Callable[[], object] = int) -> None:
+    def __init__(self, descriptor: int, watch: Callable[[], object] | None = None) -> None:
         self.descriptor = descriptor
         self.watch = watch
         """Called every tenth of a second while this side waits for the other; may raise."""
@@ -114,13 +114,13 @@ class Wire:
     def _wait(self, event: int, until: float) -> None:
         poll = select.poll()
         poll.register(self.descriptor, event)
-        while (left := until - time.monotonic()) > 0:
-            left = min(left, 0.1)
+        while (left := min(until - time.monotonic(), 0.1)) > 0:
             begun = time.monotonic()
             is_ready = poll.poll(max(1, int(left * 1000)))
             # more time than that was no waiting: this process was stopped meanwhile
             self.waited += min(time.monotonic() - begun, left + 0.1)
-            if begun >= self._next_watch:  # also while bytes arrive without end
+            # also while bytes arrive without end
+            if self.watch is not None and begun >= self._next_watch:
                 self.watch()
                 self._next_watch = time.monotonic() + 0.1
             if is_ready:
