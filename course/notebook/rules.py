@@ -128,17 +128,18 @@ def _in_call(call: ast.Call) -> Iterator[str]:
 
 
 def _has_same_blocks(tree: ast.AST) -> bool:
-    """Whether a launch has a number of blocks above 1, or a name that is given numbers only."""
-    values = defaultdict[str, list[ast.expr]](list)
+    """Whether a launch has a number of blocks, but 1, that no argument has a part in."""
+    reads = defaultdict[str, set[str]](set)  # of each name: what its values are computed from
     for node in ast.walk(tree):
         match node:
-            case ast.Assign([ast.Name(name)], value) | ast.AugAssign(ast.Name(name), _, value):
-                values[name].append(value)
+            case ast.Assign([target], value) | ast.AugAssign(target, _, value):
+                for name in _names_in(target):
+                    reads[name] |= _names_in(value)
+    constant = {name for name, others in reads.items() if not others}
     for call in _calls(tree):
         match call.func:
-            case ast.Subscript(slice=ast.Tuple(elts=[blocks, _])):
-                given = values[ast.unparse(blocks)] or [blocks]
-                if all(isinstance(each, ast.Constant) and each.value != 1 for each in given):
+            case ast.Subscript(slice=ast.Tuple(elts=[blocks, _]) | (ast.Name() as blocks)):
+                if ast.unparse(blocks) != "1" and _names_in(blocks) <= constant:
                     return True
     return False
 

@@ -32,9 +32,14 @@ def test_always_as_many_blocks_are_enough_only_for_threads_that_go_on_in_a_loop(
     rule = Rule("the number of blocks follows", "Count them.", refuses=(SAME_BLOCKS,))
     launch = "def f(x):\n    k[128, 64](x, n)\n"
     assert rule.is_broken_by(launch)
-    assert rule.is_broken_by("def f(x):\n    blocks = 128\n    k[blocks, 64](x, n)")
+    for line in ("blocks = 128", "blocks = 4 * 32", "blocks, threads = 128, 64", "blocks = (9, 1)"):
+        assert rule.is_broken_by(f"def f(x):\n    {line}\n    k[blocks, 64](x, n)")
+    assert rule.is_broken_by("def f(x):\n    k[(4 * 5, 1), (64, 1)](x, n)")
+    assert rule.is_broken_by("def f(x):\n    sizes = 20, 64\n    k[sizes](x, n)")
     assert not rule.is_broken_by("def f(x):\n    k[n // 64 + 1, 64](x, n)")
     assert not rule.is_broken_by("def f(x):\n    b = 1\n    b += n // 64\n    k[b, 64](x, n)")
+    assert not rule.is_broken_by("def f(x):\n    b, t = n // 64 + 1, 64\n    k[b, t](x, n)")
+    assert not rule.is_broken_by("def f(x, b):\n    k[b, 64](x, n)")
     assert not rule.is_broken_by("def f(x):\n    k[1, 64](x, n)")
     assert not rule.is_broken_by(launch + "    for i in range(n):\n        x[i] = 0")
 
