@@ -156,8 +156,8 @@ class ExclusiveScan(KernelExercise):
                 f"has {counts.barriers} barriers, {few} for four rounds",
                 "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
             )
-        # a round has up to three reads and two writes of a thread, one thread alone 15 of each
+        # adding takes up to three reads; two sweeps write up to 15 numbers, one thread alone 16
         writes = Counter(thread for thread, kind, _ in accesses(log.shown) if kind == WRITES)
-        if max(writes.values(), default=0) > 12 or most_read(log) > 14:
+        if max(writes.values(), default=0) > 15 or any(most_read([each]) > 3 for each in log.shown):
             return ALONE
         return None

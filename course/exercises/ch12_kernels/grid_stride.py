@@ -32,6 +32,14 @@ def squares(x, out, n):
         out[i] = x[i] * x[i]
 
 
+def _neighbours_in_a_row(x, out, n):
+    n_threads = cuda.gridDim.x * cuda.blockDim.x
+    each = (n + n_threads - 1) // n_threads
+    first = each * cuda.grid(1)
+    for i in range(first, min(first + each, n)):
+        out[i] = x[i] * x[i]
+
+
 _LOOP = "for i in range(cuda.grid(1), n, cuda.gridDim.x * cuda.blockDim.x)"
 
 
@@ -70,6 +78,11 @@ class GridStride(KernelExercise):
             changed(squares, "cuda.gridDim.x * ", ""),
             _BLOCKS_MEET,
             r"(?s)\A(?!.*gridDim)",
+        ),
+        "neighbours for each thread": (
+            _neighbours_in_a_row,
+            "Each thread takes neighbours, one after the other, so at each step the threads of a "
+            "warp are far apart. The next element lies `gridDim.x * blockDim.x` further.",
         ),
         "every thread does everything": (
             changed(squares, _LOOP, "for i in range(n)"),
@@ -114,7 +127,7 @@ class GridStride(KernelExercise):
         yield some(9, 4, 2, "four blocks of two threads")
         yield some(6, 1, 4, "one block")
         yield some(300, 2, 32, "four or five for each thread")
-        yield some(10, 1, 1, "one thread")
+        yield some(130, 1, 1, "one thread")
         yield some(5, 3, 4, "more threads than elements")
         yield some(1, 2, 2, "one element (size 1)")
         whole = tk.tensor(draw.integers(15, 1, 9))

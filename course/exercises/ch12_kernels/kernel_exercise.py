@@ -165,9 +165,9 @@ def accesses(phases: Any) -> Iterator[tuple[int, str, int]]:
             yield thread, kind, address
 
 
-def most_read(log: Any) -> int:
-    """The most numbers of shared memory that one thread of block 0 reads."""
-    reads = (thread for thread, kind, at in accesses(log.shown) if kind == READS and at < 0)
+def most_read(phases: Any) -> int:
+    """The most numbers of shared memory that one thread of block 0 reads in these phases."""
+    reads = (thread for thread, kind, at in accesses(phases) if kind == READS and at < 0)
     return max(Counter(reads).values(), default=0)
 
 

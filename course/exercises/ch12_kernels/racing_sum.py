@@ -141,6 +141,6 @@ class RacingSum(KernelExercise):
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each thread adds one element; sums of blocks may be put together first, in a tree."""
         blocks, threads, *_, n = args
-        if most_read(log) > 2 * threads.bit_length():  # of a tree: two in each round, and the sum
+        if most_read(log.shown) > 2 * threads.bit_length():  # of a tree: two in a round, and a sum
             return ALONE
         return works_alone(log, READS, n, blocks, threads)

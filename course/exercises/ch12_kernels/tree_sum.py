@@ -217,7 +217,7 @@ class TreeSum(KernelExercise):
         rounds = iter(map(_readers, log.shown[1:]))  # all after the first barrier
         if not all(any(n_readers >= least for n_readers in rounds) for least in (4, 2, 1)):
             return ALONE
-        if (most := most_read(log)) > MOST_READ:
+        if (most := most_read(log.shown)) > MOST_READ:
             return (
                 f"has a thread that reads {most} numbers of shared memory, where 7 are enough",
                 "let each thread add one number in a round: `part[t] += part[t + half]`",

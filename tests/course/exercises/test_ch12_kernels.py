@@ -223,6 +223,31 @@ def scan_inclusive_then_shifted(x, out, n):
 
 
 @cuda.kernel
+def scan_up_and_down(x, out, n):
+    part = cuda.shared(16, tk.float32)
+    t = cuda.threadIdx.x
+    part[t] = x[t] if t < n else 0.0
+    cuda.syncthreads()
+    for turn in range(4):
+        at = (2 << turn) * (t + 1) - 1
+        if at < 16:
+            part[at] += part[at - (1 << turn)]
+        cuda.syncthreads()
+    if t == 0:
+        part[15] = 0.0
+    for turn in range(3, -1, -1):
+        cuda.syncthreads()
+        at = (2 << turn) * (t + 1) - 1
+        if at < 16:
+            left = part[at - (1 << turn)]
+            part[at - (1 << turn)] = part[at]
+            part[at] += left
+    cuda.syncthreads()
+    if t < n:
+        out[t] = part[t]
+
+
+@cuda.kernel
 def turned_with_a_wide_tile(x, out):
     tile = cuda.shared((32, 35), tk.float32)
     t = cuda.threadIdx.x
@@ -280,6 +305,7 @@ RIGHT = [
     ("softmax-rows", softmax_with_two_arrays),
     ("exclusive-scan", scan_from_one_array_to_the_other),
     ("exclusive-scan", scan_inclusive_then_shifted),
+    ("exclusive-scan", scan_up_and_down),
     ("bank-conflict", turned_with_a_wide_tile),
     ("bank-conflict", turned_on_diagonals),
     ("own-relu", relu_strided),
