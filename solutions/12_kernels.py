@@ -366,7 +366,7 @@ viz.kernel(launch)
 
 # %% [markdown]
 # A barrier is for all threads of the block. In an `if` that some threads do not enter, those
-# inside would wait for ever:
+# inside may wait for ever:
 
 
 # %%
@@ -592,10 +592,11 @@ if my_relu(tk.ones(1, device="cuda")) is not None:  # once it is written
 # %% [markdown]
 # ## In tensorkit
 #
-# The simulated device runs your function nearly as it is: in place of a barrier stands a `yield`, and
-# a shared array is asked for by its name. So a block is a dictionary of generators, and each phase
-# asks every one of them to go on. Your tensors come as objects whose `x[i]` calls a method, which
-# notes the access and checks the bounds.
+# The simulated device runs your function nearly as it is: in place of a barrier stands a `yield`, a
+# shared array is asked for by its name, and floats are rounded to float32. So a block is a list of
+# generators, one for each thread, with what CUDA's words mean there. Each phase asks every one of
+# them to go on. Your tensors come as objects whose `x[i]` calls a method, which notes the access and
+# checks the bounds.
 
 # %% role="show" tags=["nbval-ignore-output"]
 from tensorkit import explain
