@@ -173,7 +173,7 @@ class AddBias(KernelExercise):
         yield some(2, 4, (1, 1), (4, 2), "one block, a thread for each element")
         yield some(2, 6, (3, 1), (2, 2), "three blocks side by side")
         yield some(3, 5, (2, 2), (3, 2), "threads too many on both sides")
-        yield some(5, 3, (1, 3), (4, 2), "more rows than columns")
+        yield some(7, 3, (1, 3), (4, 3), "more rows than columns")
         yield some(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
         yield some(20, 16, (1, 10), (16, 2), "rows of 16, two for each warp")
         yield some(1, 7, (2, 1), (4, 2), "one row (size 1)")
