@@ -98,8 +98,8 @@ class Kernel:
             self._refuse_sizes(ValueError, f"{what}, not {sizes}")
         blocks, threads = (Pair(*map(int, pair)) for pair in pairs)
         if threads.x * threads.y > MOST_THREADS or blocks.y > MOST_ALONG_Y or blocks.x >= 2**31:
-            what = f"at most {MOST_THREADS:,} threads, 2**31 - 1 blocks in x, {MOST_ALONG_Y:,} in y"
-            self._refuse_sizes(AcceleratorError, f"invalid configuration argument; {what}")
+            what = f"a block has at most {MOST_THREADS:,} threads, x 2**31 - 1, y {MOST_ALONG_Y:,}"
+            self._refuse_sizes(AcceleratorError, f"invalid configuration argument; {what} blocks")
         return lambda *args, **named: self._launch(blocks, threads, args, named, sys._getframe(1))
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:

@@ -229,8 +229,8 @@ LAUNCHES = {
         RuntimeError,
         "1,000,000 simulated",
     ),
-    "blocks along y": (lambda x, out: K[(1, 65_536), 1](x, out, 1), RuntimeError, "65,535 in y"),
-    "blocks along x": (lambda x, out: K[2**31, 1](x, out, 1), RuntimeError, "1 blocks in x"),
+    "blocks along y": (lambda x, out: K[(1, 65_536), 1](x, out, 1), RuntimeError, "65,535 blocks"),
+    "blocks along x": (lambda x, out: K[2**31, 1](x, out, 1), RuntimeError, "31 - 1, y 65,535"),
     "float64": (lambda x, out: K[1, 1](x.double(), out, 1), RuntimeError, "float64"),
     "int64 atomics": (lambda x, out: K[1, 1](x, out.long(), 1), RuntimeError, "int32"),
 }
