@@ -26,7 +26,7 @@ ops.reductions.
     base, dispatch_mode                  what a tensor is made of; blocks that see all calls  (7)
     autograd.node                        the graph: a node, and how a result gets one        (14)
     autograd.versions                    views, versions, writes in place                     (5)
-    autograd.hooks, autograd.recording   ``.grad`` and hooks; where tensors come from        (11)
+    autograd.hooks, autograd._recording  ``.grad`` and hooks; where tensors come from        (11)
     ops.arguments, ops.copying           dtypes that differ, numbers; devices that differ     (8)
     definition, refusals                 what ``@op`` declares; why a call is refused        (11)
     ops.inplace                          checks before a write in place, and the write        (5)
@@ -35,7 +35,7 @@ ops.reductions.
     ops.views *, ops.indexing *          ``view`` and ``getitem``                             (3)
     ops.reductions *                     ``sum_to_shape``: the way back from broadcasting     (2)
     autograd.function, autograd.engine   operations of the user's; ``backward()``            (18)
-    autograd.functional, autograd.gradcheck   derivatives of functions; a check of gradients  (6)
+    autograd.functional, autograd._gradcheck  derivatives of functions; a check of gradients  (6)
     ops.methods *, _tensor               operations as methods; the class                    (15)
 
 nn and optim are made of all this.
@@ -57,8 +57,6 @@ from tensorkit.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from tensorkit.autograd.gradcheck import gradcheck as _gradcheck
-from tensorkit.autograd.recording import recording as _recording
 from tensorkit.creation import (
     arange,
     as_tensor,
@@ -163,11 +161,6 @@ _LATER = {
     "version": "tensorkit.backends",
     "viz": "tensorkit.viz",
 }
-
-
-# not the modules of these names
-autograd.gradcheck = _gradcheck  # type: ignore[assignment]
-autograd.recording = _recording  # type: ignore[assignment]
 
 
 def __getattr__(name: str) -> typing.Any:

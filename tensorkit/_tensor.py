@@ -13,8 +13,8 @@ import numpy as np
 
 from tensorkit import absent, base, direct_path, dtypes, errors, layout, pickling, printing
 from tensorkit.autograd import engine, hooks, versions
+from tensorkit.autograd._recording import origin_of
 from tensorkit.autograd.node import INFERENCE, Node, edge_of
-from tensorkit.autograd.recording import origin_of
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import TensorBase
 from tensorkit.devices import CPU, as_device, cuda_device
@@ -524,8 +524,8 @@ class Tensor(Methods):
     __reduce__ = pickling.reduce
 
 
-_public = {*absent.OF_TENSORS, *[name for name in dir(Tensor) if name[0] != "_"]}
-for _name in absent.OF_TENSORS | {f"{name}_" for name in _public if name[-1] != "_"}:
-    if not hasattr(Tensor, _name):
-        setattr(Tensor, _name, absent.Attribute(_name))
+_own = {*dir(Tensor)}
+_public = {*absent.OF_TENSORS, *[name for name in _own if name[0] != "_"]}
+for _name in (absent.OF_TENSORS | {f"{name}_" for name in _public if name[-1] != "_"}) - _own:
+    setattr(Tensor, _name, absent.Attribute(_name))
 base.bind(Tensor)

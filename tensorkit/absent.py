@@ -243,18 +243,17 @@ OPTIONS = _by_name(_OPTIONS)
 OF_TENSORS = frozenset(_INSTEAD)
 
 
-class Attribute:
-    """An attribute that tensors lack: reading it raises the sentence about its name.
+class Attribute(str):
+    """The name of an attribute that tensors lack: reading it raises the sentence about it.
 
     One for each name, because with a ``__getattr__`` CPython 3.11 would look up all attributes of
     all tensors the slow way.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    __slots__ = ()
 
     def __get__(self, x: object, owner: type) -> NoReturn:
-        raise AttributeError(sentence("Tensor", self.name))
+        raise AttributeError(sentence("Tensor", self))
 
 
 def sentence(owner: str, name: str, kind: str = "") -> str:
@@ -325,10 +324,6 @@ def explains_options(function: AnyFunction) -> AnyFunction:
             return call_again(function, args, options, error)
 
     return call  # type: ignore[return-value]
-
-
-# the code that all these functions share; users call what it stands in front of
-EXPLAINING_CODE = explains_options(print).__code__
 
 
 def call_again(

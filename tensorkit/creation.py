@@ -14,7 +14,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -37,12 +37,11 @@ _BLOCK_BYTES = 32
 _WIDE = {"e": np.float16, "f": np.float64, "d": np.longdouble}
 
 
-class Options(NamedTuple):
+class Options:
     """What the caller of a factory asks for by name; None where they ask for nothing."""
 
-    function: str
-    dtype: DType | None
-    device: Device | None
+    def __init__(self, function: str, dtype: DType | None, device: Device | None) -> None:
+        self.function, self.dtype, self.device = function, dtype, device
 
     @property
     def dtype_or_default(self) -> DType:

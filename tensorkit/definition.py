@@ -53,7 +53,7 @@ class Definition:
         self.kernel_name, self.ndim = f"{self.name}_cpu", {}
         parameters = list(signature(forward).parameters.values())[1:]
         self.signature = Signature(parameters)
-        self.tensors = len([each for each in parameters if _is_tensor(each)])
+        self.tensors = forward.__code__.co_argcount - 1 - len(forward.__defaults__ or ())
         self.__dict__.update(declared)
         names = [each.name for each in parameters]
         self.inputs, self.options = tuple(names[: self.tensors]), tuple(names[self.tensors :])
@@ -61,17 +61,16 @@ class Definition:
             each.name: each.default for each in parameters if each.default is not each.empty
         }
         # the option that takes integers one by one or as a sequence: x.view(2, 3), x.view((2, 3))
-        variadic = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
-        self.variadic = variadic[0] if variadic else ""
+        self.variadic = next((x.name for x in parameters if x.kind is x.VAR_POSITIONAL), "")
         if self.ufunc:
             self.forward = wraps(forward)(partial(self._ufunc_or, forward))
         self.kernels: dict[str, Any] = {"default": self.forward}  # by kinds of device
         # What a call asks on the direct path. Of each tensor: number of dimensions, category of its
         # dtype, and NumPy's typecodes of the dtypes that it may have.
         self.ndims: tuple[Any, ...] = tuple(self.ndim.get(name) for name in self.inputs)
-        whole = self.dtypes if isinstance(self.dtypes, str) else None
-        own = self.dtypes if isinstance(self.dtypes, dict) else {}
-        self.categories = tuple(whole or own.get(name, "any") for name in self.inputs)
+        is_of_all = isinstance(self.dtypes, str)
+        words: Any = dict.fromkeys(self.inputs, self.dtypes) if is_of_all else self.dtypes
+        self.categories = tuple(words.get(name, "any") for name in self.inputs)
         self.typecodes = tuple(
             "fde" if self.to_floating else TYPECODES[word] for word in self.categories
         )
@@ -91,10 +90,14 @@ class Definition:
         self.is_of_two = (
             self.tensors == 2
             and not (self.view or self.outputs or names[0] in self.defaults)
-            and isinstance(self.dtypes, str)
+            and is_of_all
             and all(each.kind is each.KEYWORD_ONLY for each in parameters[2:])
         )
         self.contiguous = not (self.elementwise or self.promote or self.to_floating or self.ufunc)
+        # whether the result may be written to the first tensor: of what takes several tensors but
+        # no number, such as maximum, PyTorch has no such form
+        is_plain = self.is_of_two or not self.options
+        self.has_form_in_place = is_plain and self.numbers and not self.contiguous
         # The rules by the name of the operand that is a number, None where none is; and the rule
         # of calls without options, if that is another one: see ``grad``.
         self.rules: dict[str | None, Rule] = {}
@@ -135,18 +138,18 @@ class Definition:
         formulas are for calls in which it is a number, and it has no edge. Without formulas the
         result has a node, but backward refuses to pass it.
         """
-        camel = self.name.title().replace("_", "")
         inputs = tuple(
             name for name in self.inputs if name != number and (self.promote or name in formulas)
         )
         options = self.options if self.view else ()
-        name = node or f"{camel}Backward0"
+        name = node or f"{self.name.title().replace('_', '')}Backward0"
         self.rules[number] = Rule(self.name, name, inputs, formulas, options)
         if plain is not None:
             self.plain = Rule(self.name, plain, inputs, formulas, options)
         values = {name: self.defaults.get(name) for name in self.options}
         for rule in filter(None, (self.rules[number], self.plain)):
-            rule.quick_form = quick_form(rule, self.inputs, values)
+            if not (self.view or self.outputs):  # these get their nodes in other ways
+                rule.quick_form = quick_form(rule, self.inputs, values)
             function = rule.quick_form or partial(self._add_node_without_options, rule)
             names = (None, *self.inputs) if number is None else (number,)
             self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
@@ -215,11 +218,6 @@ class Definition:
 
 def _add_no_node(result: Tensor, *tensors: Any) -> None:
     """For operations without a gradient."""
-
-
-def _is_tensor(parameter: Any) -> bool:
-    is_positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-    return is_positional and parameter.default is parameter.empty
 
 
 def unpacked(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -51,8 +51,9 @@ _new = object.__new__
 def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
     """Define an operation; ``Definition`` lists what can be declared of it.
 
-    It has ``definition``, ``grad`` (see ``Definition.grad``) and ``inplace``, one of two tensors
-    also ``operator``, for ``x + y``, and ``reflected``, for ``2 - x``.
+    It has ``definition`` and ``grad`` (see ``Definition.grad``), and ``inplace`` if it goes element
+    by element; one of two tensors also ``operator``, for ``x + y``, and ``reflected``, for
+    ``2 - x``.
     """
 
     def define(forward: Callable[..., Any]) -> Any:
@@ -61,7 +62,8 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
             call: Any = _of_two(definition)
         else:
             call = _of_one(definition) if definition.is_of_one else _of_several(definition)
-            call.inplace = in_place(call, definition.name)
+            if definition.has_form_in_place:
+                call.inplace = in_place(call, definition.name)
         call.__name__ = call.__qualname__ = forward.__name__
         call.__module__, call.__doc__ = forward.__module__, forward.__doc__
         call.__signature__ = definition.signature
@@ -297,7 +299,8 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         return operator(tensor, number)  # which refuses
 
     call.operator, call.reflected = operator, reflected  # type: ignore[attr-defined]
-    call.inplace = _in_place_of_two(definition, call)  # type: ignore[attr-defined]
+    if definition.has_form_in_place:
+        call.inplace = _in_place_of_two(definition, call)  # type: ignore[attr-defined]
     return call
 
 

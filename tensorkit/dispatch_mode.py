@@ -9,7 +9,7 @@ import functools
 from typing import Any, Self
 
 from tensorkit import direct_path
-from tensorkit.absent import explains_options
+from tensorkit.absent import call_again
 from tensorkit.base import TensorBase
 from tensorkit.errors import message, type_name
 from tensorkit.overrides import AnyFunction, replaced
@@ -65,9 +65,9 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
 
     TypeError if it gives something else than tensors for an operation that is recorded afterwards.
     """
-    *outer, mode = state.dispatch_modes
-    inside = {"dispatch_modes": tuple(outer), "grad": state.grad and records}
-    with replaced(state, closes_path=False, **inside):  # the mode has closed it
+    outer, mode = state.dispatch_modes[:-1], state.dispatch_modes[-1]
+    # the mode has closed the direct path
+    with replaced(state, closes_path=False, dispatch_modes=outer, grad=state.grad and records):
         found = mode.__torch_dispatch__(func, (), args, kwargs)
     for each in found if isinstance(found, tuple) else (found,):
         if not (records or isinstance(each, TensorBase)):
@@ -78,16 +78,14 @@ def through_modes(func: Any, args: Any, kwargs: Any, *, records: bool) -> Any:
 
 def seen_by_modes(function: AnyFunction) -> AnyFunction:
     """Let modes see a function that is no operation of ``@op``."""
-    explained = explains_options(function)
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if direct_path.is_open or not state.dispatch_modes:
-            return explained(*args, **options)
-        return through_modes(call, args, options, records=True)
+        if not direct_path.is_open and state.dispatch_modes:
+            return through_modes(call, args, options, records=True)
+        try:
+            return function(*args, **options)
+        except TypeError as error:
+            return call_again(function, args, options, error)
 
     return call  # type: ignore[return-value]
-
-
-# The code that all functions made by ``seen_by_modes`` share. autograd.recording skips its frames.
-WRAPPER_CODE = seen_by_modes(print).__code__

@@ -23,7 +23,6 @@ does not ask whether a function was replaced. These functions can be:
 """
 
 from collections.abc import Callable
-from copy import copy
 from functools import update_wrapper
 from typing import Any, TypeVar
 
@@ -70,6 +69,8 @@ def override_gradient(operation: Any, **formulas: Callable[..., Any]) -> "replac
     >>> x.grad
     tensor(100.)
     """
+    from copy import copy  # is imported by nothing else that `import tensorkit` needs
+
     changed = copy(operation.definition)
     changed.rules = {}
     changed.grad(node=operation.definition.rules[None].node, **formulas)

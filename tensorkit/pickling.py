@@ -3,7 +3,6 @@
 Both hold a tensor's storage and how it looks at it; so views of one storage stay views of one.
 """
 
-import copy
 from typing import Any
 
 from tensorkit import base
@@ -27,6 +26,8 @@ def reduce(x: Tensor) -> tuple[Any, ...]:
 
 def deepcopy(x: Tensor, memo: dict[Any, Any]) -> Tensor:
     """A copy of a leaf and its gradient. For ``copy.deepcopy``."""
+    import copy  # which has called this
+
     make, parts = reduce(x)
     found = memo[id(x)] = make(*copy.deepcopy(parts, memo))
     if x.grad is not None:

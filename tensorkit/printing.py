@@ -5,7 +5,7 @@ tensor), choose one number format for them, write the nested rows and break line
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +14,19 @@ from tensorkit.autograd.node import NO_GRAD_VIEW, edge_of
 from tensorkit.base import TensorBase
 from tensorkit.direct_path import without_warnings
 
-
-class Options(NamedTuple):
-    """What ``set_printoptions`` sets."""
-
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
-
-
-_PROFILES: dict[str | None, Options] = {
-    "default": Options(),
-    "short": Options(precision=2, edgeitems=2),
-    "full": Options(threshold=math.inf),
+# what ``set_printoptions`` sets
+_options: dict[str, Any] = {
+    "precision": 4,
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 80,
+    "sci_mode": None,
 }
-_options = Options()
+_PROFILES: dict[str | None, dict[str, Any]] = {
+    "default": _options,
+    "short": {**_options, "precision": 2, "edgeitems": 2},
+    "full": {**_options, "threshold": math.inf},
+}
 
 
 def set_printoptions(
@@ -52,9 +48,9 @@ def set_printoptions(
     >>> tk.set_printoptions(profile="default")
     """
     global _options
-    given = Options(precision, threshold, edgeitems, linewidth)._asdict()  # type: ignore[arg-type]
-    chosen = {name: value for name, value in given.items() if value is not None}
-    _options = _PROFILES.get(profile, _options)._replace(**{**chosen, "sci_mode": sci_mode})
+    given = zip(_options, (precision, threshold, edgeitems, linewidth), strict=False)
+    chosen = {name: value for name, value in given if value is not None}
+    _options = {**_PROFILES.get(profile, _options), **chosen, "sci_mode": sci_mode}
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -64,7 +60,7 @@ def get_printoptions() -> dict[str, Any]:
     >>> printing.get_printoptions()["precision"]
     4
     """
-    return _options._asdict()
+    return _options.copy()
 
 
 def text(x: TensorBase) -> str:
@@ -72,12 +68,12 @@ def text(x: TensorBase) -> str:
     prefix = "tensor("
     array = x.device.backend.to_host(x._array, "print")
     suffixes = [] if x.device.type == "cpu" else [f"device='{x.device}'"]
-    shorten = array.size > _options.threshold
+    shorten = array.size > _options["threshold"]
     body = "[]"
     if array.size:
         number = _Format(_edges(array) if shorten else array, x.dtype)
         body = _rows(array, len(prefix), shorten, number)
-    if not _options.edgeitems if array.size else array.ndim != 1:
+    if not _options["edgeitems"] if array.size else array.ndim != 1:
         suffixes.append(f"size={tuple(x.shape)}")
     implied = (dtypes.int64, dtypes.bool_) if array.size else ()
     if x.dtype not in (dtypes.get_default_dtype(), *implied):
@@ -88,7 +84,7 @@ def text(x: TensorBase) -> str:
     body = prefix + body
     width = len(body) - body.rfind("\n") + 1
     for suffix in suffixes:
-        if width + len(suffix) + 2 > _options.linewidth:
+        if width + len(suffix) + 2 > _options["linewidth"]:
             body += ",\n" + " " * len(prefix) + suffix
             width = len(prefix) + len(suffix)
         else:
@@ -99,7 +95,7 @@ def text(x: TensorBase) -> str:
 
 def _edges(array: Any) -> Any:
     """The elements that a shortened text shows, in the same number of dimensions."""
-    edge = _options.edgeitems
+    edge = _options["edgeitems"]
     if not edge:
         return array if array.ndim < 2 else array[:0]
     for axis, size in enumerate(array.shape):
@@ -123,30 +119,30 @@ class _Format:
             self.whole_numbers = bool((values == np.ceil(values)).all())
             spread = without_warnings(np.divide, largest, smallest)
             self.scientific = bool(spread > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4)
-            if _options.sci_mode is not None:
-                self.scientific = _options.sci_mode
+            if _options["sci_mode"] is not None:
+                self.scientific = _options["sci_mode"]
         self.width = max([1, *(len(self._number(value)) for value in values.tolist())])
 
     def _number(self, value: Any) -> str:
         if not self.is_floating:
             return str(value)
         if self.scientific:
-            return f"{value:.{_options.precision}e}"
+            return f"{value:.{_options['precision']}e}"
         if self.whole_numbers:
             return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
-        return f"{value:.{_options.precision}f}"
+        return f"{value:.{_options['precision']}f}"
 
     def __call__(self, value: Any) -> str:
         return self._number(value).rjust(self.width)
 
 
 def _rows(array: Any, indent: int, shorten: bool, number: _Format) -> str:
-    n_dims, edge = array.ndim, _options.edgeitems
+    n_dims, edge = array.ndim, _options["edgeitems"]
     if not n_dims:
         return number(array.item())
     size, per_line, dots = len(array), 1, "..."
     if n_dims == 1:  # as many numbers on a line as there is room for
-        per_line = max(1, (_options.linewidth - indent) // (number.width + 2))
+        per_line = max(1, (_options["linewidth"] - indent) // (number.width + 2))
         dots = " ..." if edge else dots
     is_cut = shorten and size > 2 * edge
     parts = [*array[:edge], *array[size - edge :]] if is_cut else [*array]

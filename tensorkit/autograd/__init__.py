@@ -17,10 +17,10 @@ _HOME = {
     "backward": "engine",
     "enable_grad": "grad_mode",
     "grad": "engine",
-    "gradcheck": "gradcheck",
+    "gradcheck": "_gradcheck",
     "inference_mode": "grad_mode",
     "no_grad": "grad_mode",
-    "recording": "recording",
+    "recording": "_recording",
     "set_grad_enabled": "grad_mode",
 }
 

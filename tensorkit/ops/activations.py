@@ -12,6 +12,7 @@ from tensorkit.dtypes import float16
 from tensorkit.errors import NotSupportedError
 from tensorkit.ops.arguments import check_factor
 from tensorkit.ops.comparison import where
+from tensorkit.ops.inplace import in_place
 from tensorkit.ops.pointwise import erf, exp, one_more_than_exp, sigmoid, wide
 
 
@@ -100,7 +101,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """
     if isinstance(input, TensorBase) and input.dtype is float16:
         check_factor(input, negative_slope)
-    return (_leaky_relu.inplace if inplace else _leaky_relu)(input, negative_slope=negative_slope)
+    return (_leaky_relu_ if inplace else _leaky_relu)(input, negative_slope=negative_slope)
 
 
 @op(elementwise=True, dtypes="floating")
@@ -112,3 +113,4 @@ def _leaky_relu(xp: Any, input: Any, *, negative_slope: float) -> Any:
 
 
 _leaky_relu.grad(input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope))
+_leaky_relu_ = in_place(_leaky_relu, "leaky_relu")

@@ -134,13 +134,6 @@ def _add(name: str, function: Any, *, is_function: bool) -> None:
         FUNCTIONS[name] = function
 
 
-def _has_form_in_place(definition: Any) -> bool:
-    """Whether an operation goes element by element, and its result may be written to its input."""
-    is_plain = definition.is_of_two or not definition.options
-    # of what takes several tensors but no number, such as maximum, PyTorch has none
-    return bool(is_plain and not definition.contiguous and definition.rules and definition.numbers)
-
-
 _HAS_VARIABLE = CO_VARARGS | CO_VARKEYWORDS  # *args or **options
 
 
@@ -155,7 +148,7 @@ def _add_methods_of(module: Any) -> None:
         if function.__code__ is code and not (definition or code.co_flags & _HAS_VARIABLE):
             function = explains_options(function)
         _add(name, function, is_function=True)
-        if definition and _has_form_in_place(definition):
+        if definition and definition.has_form_in_place and definition.rules:
             _add(f"{name}_", function.inplace, is_function=definition.tensors == 1)
 
 

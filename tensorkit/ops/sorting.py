@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from operator import index
 from typing import Any
 
@@ -79,6 +79,9 @@ def argmin(xp: Any, input: Any, dim: int | None = None, keepdim: bool = False) -
     return input.argmin(axis=dim, keepdims=keepdim)
 
 
+_tuple_of: Any = cache(namedtuple)  # of most the fields are the same
+
+
 def named_result(name: str, *fields: str) -> Any:
     """A class of named tuples that prints as PyTorch's ``torch.return_types`` do."""
 
@@ -86,14 +89,13 @@ def named_result(name: str, *fields: str) -> Any:
         parts = (f"{field}={value!r}" for field, value in zip(fields, self, strict=True))
         return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
 
-    tuple_of: Any = namedtuple  # a checker wants to know the fields
     body = {
         "__slots__": (),
         "__module__": "torch.return_types",
         "__repr__": __repr__,
         "__reduce__": lambda self: (_made_again, (name, fields, tuple(self))),
     }
-    return type(name, (tuple_of(name, fields),), body)
+    return type(name, (_tuple_of("return_types", fields),), body)
 
 
 def _made_again(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:

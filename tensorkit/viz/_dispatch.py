@@ -7,8 +7,8 @@ do (``tensorkit.dispatch_layers.Trace``).
 from inspect import unwrap
 from typing import Any, NamedTuple
 
+from tensorkit.autograd._recording import why_untracked
 from tensorkit.autograd.node import requires_grad
-from tensorkit.autograd.recording import why_untracked
 from tensorkit.base import TensorBase
 from tensorkit.dispatch_layers import Trace
 from tensorkit.dtypes import of_number

@@ -15,10 +15,10 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from tensorkit import base, direct_path
-from tensorkit.absent import EXPLAINING_CODE
+from tensorkit.absent import explains_options
 from tensorkit.autograd.node import Node, become_leaf, hooks_of, requires_grad
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.dispatch_mode import WRAPPER_CODE
+from tensorkit.dispatch_mode import seen_by_modes
 from tensorkit.layout import Layout, contiguous_strides
 from tensorkit.storage import Storage
 from tensorkit.thread_state import is_library_code, state
@@ -144,12 +144,16 @@ def _noted(x: TensorBase) -> Origin:
     return x._origin
 
 
+# the code of all functions that these two give: users call what it stands in front of
+_WRAPPERS = (seen_by_modes(print).__code__, explains_options(print).__code__)
+
+
 def _user_frame() -> tuple[FrameType, FrameType]:
     """The innermost frame of the user's code, and that of the function it called."""
     callee = frame = sys._getframe(1)
     while frame.f_back is not None and is_library_code(frame):
         code = frame.f_code  # a comprehension belongs to its function
-        if not (code.co_name.startswith("<") or code in (WRAPPER_CODE, EXPLAINING_CODE)):
+        if not (code.co_name.startswith("<") or code in _WRAPPERS):
             callee = frame
         frame = frame.f_back
     return frame, callee
