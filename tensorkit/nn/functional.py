@@ -16,24 +16,24 @@ from tensorkit._tensor import Tensor
 from tensorkit.devices import CPU, backend_of
 from tensorkit.dispatch import op
 from tensorkit.layout import Ints
-from tensorkit.ops.activations import gelu as gelu
-from tensorkit.ops.activations import leaky_relu as leaky_relu
-from tensorkit.ops.activations import log_of_one_more_than_exp
-from tensorkit.ops.activations import silu as silu
-from tensorkit.ops.activations import softplus as softplus
+from tensorkit.ops.activations import gelu, leaky_relu, log_of_one_more_than_exp, silu, softplus
 from tensorkit.ops.arguments import need_tensor
 from tensorkit.ops.comparison import where
 from tensorkit.ops.gathering import first_outside
 from tensorkit.ops.matmul import addmm, matmul, refuse_sizes
-from tensorkit.ops.pointwise import log, sqrt, wide
+from tensorkit.ops.pointwise import log, sigmoid, sqrt, tanh, wide
 from tensorkit.ops.pointwise import relu as _relu
-from tensorkit.ops.pointwise import sigmoid as sigmoid
-from tensorkit.ops.pointwise import tanh as tanh
-from tensorkit.ops.reductions import divided, mean, total
-from tensorkit.ops.reductions import log_softmax as log_softmax
-from tensorkit.ops.reductions import softmax as softmax
+from tensorkit.ops.reductions import divided, log_softmax, mean, softmax, total
 from tensorkit.ops.views import expand, t, view
 from tensorkit.random import rand_like
+
+# the functions that ``import *`` gives
+_OFFERED = (
+    "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy dropout embedding gelu "
+    "l1_loss layer_norm leaky_relu linear log_softmax mse_loss nll_loss one_hot relu sigmoid silu "
+    "softmax softplus tanh"
+)
+__all__ = _OFFERED.split()
 
 # Layers
 

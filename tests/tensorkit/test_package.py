@@ -176,6 +176,18 @@ def test_the_minutes_of_the_reading_order_are_those_of_the_files_code_lines():
 def test_every_offered_name_is_one_of_pytorchs():
     torch = _torch()
     assert not [name for name in tk.__all__ if not hasattr(torch, name)]
+    functions = tk.nn.functional.__all__
+    assert not [name for name in functions if not hasattr(torch.nn.functional, name)]
+
+
+def test_functional_offers_its_own_functions_and_those_of_activations():
+    offered, found = {}, tk.nn.functional
+    exec("from tensorkit.nn.functional import *", offered)
+    homes = (found.__name__, "tensorkit.ops.activations")
+    own = {x for x, f in vars(found).items() if getattr(f, "__module__", "") in homes}
+    helpers = {x for x in own if x[0] == "_"} | {"log_of_one_more_than_exp"}
+    elsewhere = {"sigmoid", "tanh", "softmax", "log_softmax"}
+    assert offered.keys() - {"__builtins__"} == own - helpers | elsewhere
 
 
 def test_importing_brings_only_numpy_and_the_standard_library():
