@@ -539,7 +539,7 @@ viz.graph(x * w + x)
 # |---|---|
 # | `lambda g: (g * other, g * self)` | `mul.grad(input=..., other=...)`, one for each input |
 # | `max(arrived, key=...)` | `heappop(waiting)`: a heap gives the youngest node without a search |
-# | `arrived[source] + part` | `have + value` in `_sum` |
+# | `arrived[source] + part` | `so_far + value` in `_sum` |
 # | `part.unbroadcast(shape)` | `sum_to_shape` in `_unbroadcast_and_cast` |
 
 # %% role="show" tags=["nbval-ignore-output"]
@@ -549,8 +549,8 @@ from tensorkit.autograd.engine import _Run, backward_order
 explain.source(tk.mul, backward_order, _Run._sum, _Run._unbroadcast_and_cast)
 
 # %% [markdown]
-# **A question.** The second gradient is not added into the first: in `_sum`, `have + value` makes a
-# new array. Later gradients are added into that array, by `have += value` in the engine's loop,
+# **A question.** The second gradient is not added into the first: in `_sum`, `so_far + value` makes
+# a new array. Later gradients are added into that array, by `so_far += value` in the engine's loop,
 # which is not shown. Why the difference?
 #
 # <details><summary>The answer</summary>

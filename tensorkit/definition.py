@@ -104,8 +104,8 @@ class Definition:
         self.plain: Rule | None = None
         # what gives the result of a call without options its node, called with the result and the
         # tensors; by the same names
-        self.node_adders: dict[str | None, Callable[..., object]] = dict.fromkeys(
-            (None, *self.inputs), _add_no_node
+        self.record_plain: dict[str | None, Callable[..., object]] = dict.fromkeys(
+            (None, *self.inputs), _record_nothing
         )
 
     def _ufunc_or(self, forward: Any, xp: Any, *arrays: Any, **options: Any) -> Any:
@@ -150,15 +150,15 @@ class Definition:
         for rule in filter(None, (self.rules[number], self.plain)):
             if not (self.view or self.outputs):  # these get their nodes in other ways
                 rule.quick_form = quick_form(rule, self.inputs, values)
-            function = rule.quick_form or partial(self._add_node_without_options, rule)
+            function = rule.quick_form or partial(self._record_without_options, rule)
             names = (None, *self.inputs) if number is None else (number,)
-            self.node_adders = {**self.node_adders, **dict.fromkeys(names, function)}
+            self.record_plain = {**self.record_plain, **dict.fromkeys(names, function)}
 
-    def _add_node_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
+    def _record_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
         named = zip(self.inputs, tensors)  # noqa: B905 - some may be left out
         add_node(rule, result, {**self.defaults, **dict(named), "shape": tensors[0]._array.shape})
 
-    def add_node(
+    def record(
         self, result: Tensor, args: tuple[Any, ...], options: dict[str, Any], **outputs: Any
     ) -> None:
         """Give the result of a call with these arguments its node."""
@@ -173,7 +173,7 @@ class Definition:
         if rule is None or (direct_path.is_open and result._array.dtype.kind != "f"):
             return
         if rule.quick_form is not None and not outputs and direct_path.is_open:
-            rule.quick_form(result, *tensors, given=tuple([values[name] for name in self.options]))
+            rule.quick_form(result, *tensors, values=tuple([values[name] for name in self.options]))
         else:
             values.update(outputs)
             values.update(zip(self.inputs, tensors))  # noqa: B905 - strict= takes time
@@ -216,7 +216,7 @@ class Definition:
         return values
 
 
-def _add_no_node(result: Tensor, *tensors: Any) -> None:
+def _record_nothing(result: Tensor, *tensors: Any) -> None:
     """For operations without a gradient."""
 
 

@@ -1,6 +1,7 @@
-"""The direct path of a call: whether it is open, and how it runs NumPy without its warnings.
+"""Two things that meet in ``run``: NumPy without its warnings, and whether the direct path is open.
 
-``tensorkit.dispatch`` has the code of the path itself. A call takes the arrays of its arguments,
+``without_warnings`` calls a function of NumPy's without warnings anywhere. ``run`` does so on the
+direct path, whose own code is in ``tensorkit.dispatch``: a call takes the arrays of its arguments,
 computes by ``run``, and wraps the result. While every operation must be seen (inference mode, a
 recording of origins, an override, a ``DispatchMode``, a kernel of the user's), the path is closed
 in all threads: ``run`` raises ``NotDirect``, and calls go through the layers of

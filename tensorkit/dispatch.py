@@ -94,7 +94,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
             return compute(input, *args, **options)
-        found = None
+        computed = None
         try:
             array, node = input._array, input._node
             if (
@@ -105,36 +105,36 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 if not (array.ndim or is_view) and (counts_as_vector or args or options):
                     raise NotDirect
                 if not (args or options):
-                    found = direct_path.run(compute, array)
+                    computed = direct_path.run(compute, array)
                 elif is_view or _fit(definition, args, options):
-                    found = direct_path.run(compute, array, *args, **options)
+                    computed = direct_path.run(compute, array, *args, **options)
         except _NOT_DIRECT:
             pass
-        if found is None:
+        if computed is None:
             return call_layers(definition, (input, *args), options)
         if is_view and array.flags.c_contiguous:  # of others the forward may give a copy
             saved = ()
             if node is not None and definition.options:
                 saved = definition.saved_by_view((input, *args), options)
-            return make_view(input, found, definition.rules.get(None), saved)
+            return make_view(input, computed, definition.rules.get(None), saved)
         if is_view or has_outputs:
-            return finish(definition, found, (input, *args), options)
-        if found.__class__ is not _ndarray:  # a number of NumPy's
-            found = _new_array(found)
+            return finish(definition, computed, (input, *args), options)
+        if computed.__class__ is not _ndarray:  # a number of NumPy's
+            computed = _new_array(computed)
         elif (  # it may share the memory of the argument
-            found.base is not None
-            or found is array
-            or (contiguous and not found.flags.c_contiguous)
+            computed.base is not None
+            or computed is array
+            or (contiguous and not computed.flags.c_contiguous)
         ):
-            found = owned(found, (array,), contiguous)
+            computed = owned(computed, (array,), contiguous)
         result = _new(base.tensor_class)
-        result._array = found
+        result._array = computed
         result._storage = result._node = None
         if node is not None:
             if args or options:
-                definition.add_node(result, (input, *args), options)
+                definition.record(result, (input, *args), options)
             else:
-                definition.node_adders[None](result, input)
+                definition.record_plain[None](result, input)
         return result
 
     return call
@@ -150,7 +150,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
             return compute(*args, **options)
-        found, tracked = None, False
+        computed, tracked = None, False
         try:
             arrays: list[Any] = []
             array = args[0]._array
@@ -173,24 +173,24 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
                     tracked = True
                 arrays.append(array)
             if is_plain or _fit(definition, args[n:], options):
-                found = direct_path.run(compute, *arrays, *args[n:], **options)
+                computed = direct_path.run(compute, *arrays, *args[n:], **options)
         except _NOT_DIRECT:
             pass
-        if found is None:
+        if computed is None:
             return call_layers(definition, args, options)
         if not is_simple:
-            return finish(definition, found, args, options)
-        if found.__class__ is not _ndarray:  # a number of NumPy's
-            found = _new_array(found)
-        elif found.base is not None or (contiguous and not found.flags.c_contiguous):
-            found = owned(found, arrays, contiguous)
+            return finish(definition, computed, args, options)
+        if computed.__class__ is not _ndarray:  # a number of NumPy's
+            computed = _new_array(computed)
+        elif computed.base is not None or (contiguous and not computed.flags.c_contiguous):
+            computed = owned(computed, arrays, contiguous)
         result = _new(base.tensor_class)
-        result._array = found
+        result._array = computed
         result._storage = result._node = None
         if tracked and is_plain:
-            definition.node_adders[None](result, *args)
+            definition.record_plain[None](result, *args)
         elif tracked:
-            definition.add_node(result, args, options)
+            definition.record(result, args, options)
         return result
 
     return call
@@ -217,7 +217,7 @@ def _number(value: Any, dtype: Any, table: dict[float, Any]) -> Any:
 def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for speed
     """An operation of two tensors, one of which may be a number: also operator and in place."""
     typecodes, compute = definition.typecodes[0], definition.compute
-    (first, second), (ndim, other_ndim) = definition.inputs, definition.ndims
+    (input_name, other_name), (ndim, other_ndim) = definition.inputs, definition.ndims
     # the tables for a number, by its class: a float and a tensor of integers are for the layers
     tables_of: dict[type, dict[str, dict[float, Any]]] = {}
     if definition.numbers and definition.promote:
@@ -226,7 +226,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     accepts_all = typecodes == TYPECODES["any"]
 
     def operator(input: Any, other: Any) -> Any:  # noqa: C901 - one function, for speed
-        found = number_name = None
+        computed = number_name = None
         try:
             a = input._array
             kind = other.__class__
@@ -234,7 +234,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             if tables is None:
                 b = other._array
             else:
-                table, number_name = tables[a.dtype.char], second
+                table, number_name = tables[a.dtype.char], other_name
                 b = table.get(other)
                 if b is None:
                     b = _number(other, a.dtype, table)
@@ -247,19 +247,19 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 and (accepts_all or a.dtype.char in typecodes)
                 and (ndim is None or (a.ndim == ndim and b.ndim == other_ndim))
             ):
-                found = direct_path.run(compute, a, b)
+                computed = direct_path.run(compute, a, b)
         except _NOT_DIRECT:
             pass
-        if found is not None:
-            if found.__class__ is not _ndarray:
-                found = _new_array(found)
-            elif contiguous and (found.base is not None or not found.flags.c_contiguous):
-                found = owned(found, (a, b), contiguous)
+        if computed is not None:
+            if computed.__class__ is not _ndarray:
+                computed = _new_array(computed)
+            elif contiguous and (computed.base is not None or not computed.flags.c_contiguous):
+                computed = owned(computed, (a, b), contiguous)
             result = _new(base.tensor_class)
-            result._array = found
+            result._array = computed
             result._storage = result._node = None
             if input._node is not None or (number_name is None and other._node is not None):
-                definition.node_adders[number_name](result, input, other)
+                definition.record_plain[number_name](result, input, other)
             return result
         if not (isinstance(other, TensorBase) or as_number(other) is not None):
             if isinstance(other, _ndarray):
@@ -272,13 +272,13 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             if input.__class__ is other.__class__ is _ndarray and not options:
                 return compute(input, other)
             return call_on_arrays(definition, input, other, **options)
-        found = NotImplemented if options or other is ... else operator(input, other)
-        if found is not NotImplemented:
-            return found
+        computed = NotImplemented if options or other is ... else operator(input, other)
+        if computed is not NotImplemented:
+            return computed
         return call_layers(definition, (input,) if other is ... else (input, other), options)
 
     def reflected(tensor: Any, number: Any) -> Any:
-        found = None
+        computed = None
         try:
             array = tensor._array
             table = tables_of[number.__class__][array.dtype.char]
@@ -286,13 +286,13 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             if left is None:
                 left = _number(number, array.dtype, table)
             if array.__class__ is _ndarray and array.dtype.char in typecodes and not runs_body:
-                found = direct_path.run(compute, left, array)
+                computed = direct_path.run(compute, left, array)
         except _NOT_DIRECT:
             pass
-        if found is not None:
-            result = base.new(found if found.__class__ is _ndarray else _new_array(found))
+        if computed is not None:
+            result = base.new(computed if computed.__class__ is _ndarray else _new_array(computed))
             if tensor._node is not None:
-                definition.node_adders[first](result, number, tensor)
+                definition.record_plain[input_name](result, number, tensor)
             return result
         if isinstance(number, TensorBase) or as_number(number) is not None:
             return call_layers(definition, (number, tensor), {})

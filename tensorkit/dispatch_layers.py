@@ -44,7 +44,7 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
     refusals.check_tensors(definition, values)
     trace = Trace(definition.call, tensors)
     if state.dispatch_modes:  # a mode sees the operands as they were given, on all their devices
-        found = through_modes(definition.call, args, options, records=False)
+        computed = through_modes(definition.call, args, options, records=False)
         tensors = list(on_one_device(*tensors))
     else:
         tensors = list(on_one_device(*tensors))
@@ -55,8 +55,8 @@ def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str
         trace.kernel = find_kernel(definition.kernels, definition.name, device.type)
         xp = device.backend.xp
         arrays = promote_operands(xp, tensors, trace.dtype, shape)
-        found = run_kernel(definition, trace.kernel, xp, arrays, others, named)
-    trace.result = finish(definition, found, (*tensors, *others), named)
+        computed = run_kernel(definition, trace.kernel, xp, arrays, others, named)
+    trace.result = finish(definition, computed, (*tensors, *others), named)
     return trace.result
 
 
@@ -138,10 +138,10 @@ def _run_on_vectors(
     if definition.view or not named_dims or arrays[0].ndim:
         return kernel(xp, *arrays, *others, **named)
     vectors = [x if x is None else x.reshape(1) for x in arrays]
-    found = kernel(xp, *vectors, *others, **named)
-    if isinstance(found, tuple):
-        return tuple(x.reshape(()) if x.size == 1 else x for x in found)
-    return found.reshape(()) if found.size == 1 else found
+    computed = kernel(xp, *vectors, *others, **named)
+    if isinstance(computed, tuple):
+        return tuple(x.reshape(()) if x.size == 1 else x for x in computed)
+    return computed.reshape(()) if computed.size == 1 else computed
 
 
 def call_on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
@@ -158,41 +158,41 @@ def call_on_arrays(definition: Definition, *args: Any, **options: Any) -> Any:
 
 
 def finish(
-    definition: Definition, found: Any, args: tuple[Any, ...], options: dict[str, Any]
+    definition: Definition, computed: Any, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """Tensors from what a forward or a mode has given: numbers, views, several results."""
     if definition.view:
-        return _finish_view(definition, found, args, options)
+        return _finish_view(definition, computed, args, options)
     arrays = [x._array for x in args if isinstance(x, TensorBase)]
-    several = found if definition.outputs is not None else (found,)
+    several = computed if definition.outputs is not None else (computed,)
     new = [_as_result(each, arrays, definition.contiguous) for each in several]
     tensors = [mark_inference(each) for each in new]
     outputs: Any = tensors[0] if definition.outputs is None else definition.outputs(*tensors)
     if any(isinstance(x, TensorBase) and x._node is not None for x in args[: definition.tensors]):
         more = dict(zip(outputs._fields, tensors, strict=True)) if len(tensors) > 1 else {}
-        definition.add_node(tensors[0], args, options, **more)
+        definition.record(tensors[0], args, options, **more)
     return outputs
 
 
-def _as_result(found: Any, arrays: Any, contiguous: bool) -> Any:
+def _as_result(result: Any, arrays: Any, contiguous: bool) -> Any:
     """A tensor on an array of its own: from what a forward gave, or a mode."""
-    array = owned(found._array if isinstance(found, TensorBase) else found, arrays, contiguous)
-    if isinstance(found, TensorBase) and array is found._array and found._node is None:
-        return found
+    array = owned(result._array if isinstance(result, TensorBase) else result, arrays, contiguous)
+    if isinstance(result, TensorBase) and array is result._array and result._node is None:
+        return result
     return base.new(array)
 
 
-def owned(found: Any, arrays: Any, contiguous: bool) -> Any:
+def owned(computed: Any, arrays: Any, contiguous: bool) -> Any:
     """The array that a forward has given, or a copy of it where it is a part of another."""
-    if not is_array(found):
-        return np.asarray(found)
-    may_share = backend_of(found).xp.may_share_memory
-    same = [each for each in arrays if each.__class__ is found.__class__]
-    flags = found.flags
+    if not is_array(computed):
+        return np.asarray(computed)
+    may_share = backend_of(computed).xp.may_share_memory
+    same = [each for each in arrays if each.__class__ is computed.__class__]
+    flags = computed.flags
     is_dense = flags.c_contiguous or (flags.f_contiguous and not contiguous)
-    if is_dense and not any(may_share(found, each) for each in same):
-        return found
-    return found.copy(order="C" if contiguous else "K")
+    if is_dense and not any(may_share(computed, each) for each in same):
+        return computed
+    return computed.copy(order="C" if contiguous else "K")
 
 
 def _finish_view(
@@ -205,7 +205,7 @@ def _finish_view(
         shown, may_be_copy = shown._array, shown.shape.numel()
     if may_be_copy and not backend_of(array).xp.may_share_memory(shown, array):
         result = base.new(shown)
-        definition.add_node(result, args, options)
+        definition.record(result, args, options)
         return result
     saved = () if x._node is None else definition.saved_by_view(args, options)
     return make_view(x, shown, definition.rules.get(None), saved)

@@ -1,6 +1,7 @@
-"""What a thread has switched on, and which frames of its call stack run the user's code.
+"""Two things that are asked of the thread that runs: its switches, and its call stack.
 
-``state`` has values of its own in every thread.
+``state`` has values of its own in every thread. ``is_library_code`` and ``of_user`` tell the frames
+of the library from those of the user, whose lines errors, recordings and profiles name.
 """
 
 import threading

@@ -66,7 +66,7 @@ def backward(
         )
     run = _Run(create_graph, retain_graph)
     run.collect(starts, wanted)
-    for leaf in run.found:
+    for leaf in run.grads:
         if leaf.__class__ is not Node and leaf._node is not None:  # else it requires no grad now
             run.accumulate(leaf)
 
@@ -99,7 +99,7 @@ def grad(
     run.collect(starts, dict.fromkeys(wanted))
     gradients: list[Any] = []
     for position, (x, edge) in enumerate(zip(as_tuple(inputs), wanted, strict=True)):
-        if edge in run.found:
+        if edge in run.grads:
             gradients.append(run.result(edge))
         elif materialize_grads:
             gradients.append(copying.filled(x, 0))
@@ -144,7 +144,7 @@ def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
     gradients = (None,) * len(roots) if given is None else as_tuple(given)
     if len(roots) != len(gradients):
         raise AutogradError(f"got {len(roots)} tensors and {len(gradients)} gradients")
-    found = []
+    starts = []
     for position, root in enumerate(roots):
         edge = edge_of(root) if isinstance(root, TensorBase) else None
         if edge is None:
@@ -153,8 +153,8 @@ def _starts(tensors: Any, given: Any) -> list[tuple[Any, Tensor]]:
                 "No operation on a tensor that requires grad led to it.",
                 repair="x.requires_grad_()    # before y is computed from it",
             )
-        found.append((edge, first_gradient(root, gradients[position], position)))
-    return found
+        starts.append((edge, first_gradient(root, gradients[position], position)))
+    return starts
 
 
 @overridable
@@ -207,7 +207,7 @@ class _Run:
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
         # those of pending whose sum is a new array of this run: it is added to in place
         self.private: set[Any] = set()
-        self.found: dict[Any, Any] = {}  # the gradients of the leaves, or of what is wanted
+        self.grads: dict[Any, Any] = {}  # the gradients of the leaves, or of what is wanted
 
     def collect(self, starts: list[tuple[Any, Tensor]], wanted: dict[Any, None] | None) -> None:
         """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
@@ -215,15 +215,15 @@ class _Run:
         state.grad = self.create_graph
         state.on_arrays = not self.as_tensors
         try:
-            for edge, first in starts:
-                value = first if self.as_tensors else first._array
+            for edge, gradient in starts:
+                value = gradient if self.as_tensors else gradient._array
                 self.pending[edge] = self._sum(edge, self.pending.get(edge), value)
             self._walk(wanted)
             for leaf, gradient in self.pending.items():
                 if leaf.__class__ is not Node and (wanted is None or leaf in wanted):
-                    found = self.found[leaf] = self._after_hooks(leaf._hooks, gradient)
-                    if found.__class__ is not _ndarray or leaf._array.__class__ is not _ndarray:
-                        _check_not_moved((leaf,), self._array(found))
+                    gradient = self.grads[leaf] = self._after_hooks(leaf._hooks, gradient)
+                    if gradient.__class__ is not _ndarray or leaf._array.__class__ is not _ndarray:
+                        _check_not_moved((leaf,), self._array(gradient))
             self.pending.clear()  # no second reference: ``_owned`` copies what has one
         finally:
             state.grad, state.on_arrays = before[:2]
@@ -251,7 +251,7 @@ class _Run:
                 # a wanted node's hooks are called here where the walk ends, otherwise below
                 if node in wanted:
                     hooks = node.hooks if is_end else None
-                    self.found[node] = self._after_hooks(hooks, gradient)
+                    self.grads[node] = self._after_hooks(hooks, gradient)
                 if is_end:
                     continue
             if node.hooks is not None:
@@ -280,26 +280,26 @@ class _Run:
                     or value.shape != target.shape
                 ):
                     value = self._unbroadcast_and_cast(value, target)
-                have = pending.get(edge)
-                if have is None:  # it is kept as it is: others may hold it
+                so_far = pending.get(edge)
+                if so_far is None:  # it is kept as it is: others may hold it
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
                 elif edge in private:
-                    have += value
+                    so_far += value
                 else:
-                    pending[edge] = self._sum(edge, have, value)
+                    pending[edge] = self._sum(edge, so_far, value)
             if node.saved and not retain_graph:
                 node.saved = rule.all_freed or node.saved_after_backward()
 
     def _array(self, gradient: Any) -> Any:
         return gradient._array if self.as_tensors else gradient
 
-    def _sum(self, edge: Any, have: Any, value: Any) -> Any:
+    def _sum(self, edge: Any, so_far: Any, value: Any) -> Any:
         """The sum so far and one gradient more, in new memory."""
-        if have is None:
+        if so_far is None:
             return value
-        total = have + value
+        total = so_far + value
         if not self.as_tensors:
             self.private.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
@@ -346,22 +346,22 @@ class _Run:
     def result(self, edge: Any) -> Tensor:
         """A gradient that was found, as a tensor on memory of its own."""
         if self.create_graph:
-            return self.found[edge]
+            return self.grads[edge]
         gradient = self._owned(edge)
         return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
     def accumulate(self, leaf: Tensor) -> None:
         """Add what was found to the ``.grad`` of a leaf."""
-        have = leaf._grad
+        grad = leaf._grad
         if self.create_graph:
             with enable_grad():
-                leaf._grad = self.found[leaf].clone() if have is None else have + self.found[leaf]
-        elif have is not None and self.as_tensors:
+                leaf._grad = self.grads[leaf].clone() if grad is None else grad + self.grads[leaf]
+        elif grad is not None and self.as_tensors:
             with no_grad():
-                have += self.found[leaf]
-        elif have is not None:
-            without_warnings(have._xp.add, have._array, self.found[leaf], out=have._array)
-            storage = base.storage_of(have)
+                grad += self.grads[leaf]
+        elif grad is not None:
+            without_warnings(grad._xp.add, grad._array, self.grads[leaf], out=grad._array)
+            storage = base.storage_of(grad)
             storage.version, storage.last_write = storage.version + 1, None
         else:
             gradient = self._owned(leaf)
@@ -375,8 +375,8 @@ class _Run:
 
     def _owned(self, edge: Any) -> Any:
         """The array of a gradient that was found, copied if other references share its memory."""
-        is_alone = _n_references(self.found[edge]) == _ONE_REFERENCE
-        gradient = self.found[edge]
+        is_alone = _n_references(self.grads[edge]) == _ONE_REFERENCE
+        gradient = self.grads[edge]
         if self.as_tensors:
             return gradient._array.copy()
         if gradient.__class__ is not _ndarray:

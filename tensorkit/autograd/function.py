@@ -91,19 +91,19 @@ class Function:
         ctx = Context(tuple([requires_grad(x) for x in args]))
         with no_grad():
             if cls.setup_context is Function.setup_context:
-                given = cls.forward(ctx, *args)
+                returned = cls.forward(ctx, *args)
             else:
-                given = cls.forward(*args)
-                cls.setup_context(ctx, args, given)
-        if isinstance(given, tuple):
+                returned = cls.forward(*args)
+                cls.setup_context(ctx, args, returned)
+        if isinstance(returned, tuple):
             first = f"A Function returns one tensor; {cls.__name__}.forward returned a tuple"
             repair = "tk.stack(results), or a Function for each of them"
             raise NotSupportedError(first, repair=repair)
-        if not isinstance(given, TensorBase):
-            return given
-        result: Any = views.alias(given) if any(given is arg for arg in args) else given
+        if not isinstance(returned, TensorBase):
+            return returned
+        result: Any = views.alias(returned) if any(returned is arg for arg in args) else returned
         if state.grad and any(ctx.needs_input_grad):
-            Application(cls, ctx, args, given).add_node(args, result)
+            Application(cls, ctx, args, returned).add_node(args, result)
         mark_inference(result)
         if state.origin_recorders:
             state.origin_recorders[-1].made(result)

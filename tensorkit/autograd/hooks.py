@@ -164,8 +164,8 @@ def through_hooks(hooks: Hooks, gradient: Any) -> Any:
             gradient = answer
     x = None if hooks.retained is None else hooks.retained()
     if x is not None:
-        have = getattr(x, "_grad", None)
-        x._grad = gradient if have is None else have + gradient
+        before = getattr(x, "_grad", None)
+        x._grad = gradient if before is None else before + gradient
     return gradient
 
 
