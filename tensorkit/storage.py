@@ -14,7 +14,9 @@ class Storage:
     48
     """
 
-    __slots__ = ("_array", "last_write", "version")
+    __slots__ = ("_array", "has_leaf_view", "last_write", "version")
+
+    has_leaf_view: bool  # set where a view was made a leaf that requires grad; else empty
 
     def __init__(self, array: Any) -> None:
         self._array = array  # dense, perhaps of more dimensions than one

@@ -4,14 +4,13 @@ A mode belongs to a thread. Each of these is a context and a decorator; on leavi
 an error, the mode is what it was before.
 """
 
+import inspect
 from contextlib import ContextDecorator
 from typing import Any, Self
 
 from tensorkit import direct_path
 from tensorkit.errors import NotSupportedError, must_be
 from tensorkit.thread_state import state
-
-_IS_GENERATOR = 0x20  # as in `inspect`, which takes as long to import as all of autograd
 
 
 def is_grad_enabled() -> bool:
@@ -56,7 +55,7 @@ class _Mode(ContextDecorator):
 
     def __call__(self, function: Any) -> Any:
         code = getattr(function, "__code__", None)
-        if code is not None and code.co_flags & _IS_GENERATOR:
+        if code is not None and code.co_flags & inspect.CO_GENERATOR:
             raise NotSupportedError(
                 "the mode of a generator would be left before its first value",
                 repair="with tk.no_grad(): inside the generator",

@@ -9,7 +9,16 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorkit import base
-from tensorkit.autograd.node import INFERENCE, Hooks, Node, become_leaf, edge_of, hooks_of
+from tensorkit.autograd.node import (
+    INFERENCE,
+    LEAF,
+    VIEW,
+    Hooks,
+    Node,
+    become_leaf,
+    edge_of,
+    hooks_of,
+)
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, message, type_name
@@ -40,10 +49,13 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
             repair="x.clone().requires_grad_()",
         )
+    is_view = getattr(x, "_view_base", None) is not None
     if value:
         make_leaf(x)
-    elif x._node is not INFERENCE:
-        x._node = None
+        if is_view:
+            base.storage_of(x).has_leaf_view = True
+    elif x._node is LEAF:
+        x._node = VIEW if is_view else None
 
 
 def make_leaf(x: Tensor) -> Tensor:

@@ -201,15 +201,6 @@ class Node:
             for edge in self.edges
         )
 
-    @property
-    def _saved_self(self) -> NoReturn:
-        raise AttributeError(
-            f"{self.name()} shows what it keeps as node.saved; hooks belong to tensors: "
-            "x.register_hook(hook)"
-        )
-
-    _saved_other = _saved_result = register_hook = register_prehook = _saved_self
-
     def __repr__(self) -> str:
         return f"<{self.rule.node}>"
 

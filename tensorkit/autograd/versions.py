@@ -29,7 +29,7 @@ from tensorkit.autograd.node import (
     requires_grad,
 )
 from tensorkit.base import Tensor, TensorBase
-from tensorkit.errors import AutogradError
+from tensorkit.errors import AutogradError, NotSupportedError
 from tensorkit.thread_state import HOME, state
 
 _new = object.__new__
@@ -117,6 +117,12 @@ def check_write(x: TensorBase, *others: Any) -> bool:
             f"Output 0 of {whole._node.rule.name} is a view and is being modified inplace. "
             "A custom Function returns new tensors.",
             repair="y = F.apply(x).clone()",
+        )
+    if tracked and getattr(x._storage, "has_leaf_view", False):
+        raise NotSupportedError(
+            "a recorded write to a tensor of which a view was made a leaf by requires_grad_()",
+            "The leaf would have to become a part of the result.",
+            repair="x = x * y    # a new tensor",
         )
     return tracked
 

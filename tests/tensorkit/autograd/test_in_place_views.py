@@ -64,3 +64,30 @@ def _run(module, program):
 def test_an_in_place_form_does_what_it_does_in_pytorch(form, situation):
     program = SITUATIONS[situation].replace("FORM", FORMS[form])
     assert_same_outcome(lambda: _run(torch, program), lambda: _run(tk, program))
+
+
+def _gradient_through_a_view(module):
+    w = module.ones(4, requires_grad=True)
+    whole = module.arange(4.0)
+    view = whole[1:].requires_grad_(False)
+    view.requires_grad = False
+    view.mul_(w[1:])
+    whole.mul_(w)
+    ((view * view).sum() + whole.sum()).backward()
+    return view._is_view(), w.grad.tolist()
+
+
+def test_a_view_that_needs_no_gradient_stays_a_view():
+    assert _gradient_through_a_view(tk) == _gradient_through_a_view(torch)
+
+
+def test_a_recorded_write_to_what_a_leaf_looks_at_is_refused():
+    w = tk.ones(4, requires_grad=True)
+    whole = tk.arange(4.0)
+    leaf = whole.view(2, 2).requires_grad_()
+    whole += 1  # not recorded
+    with pytest.raises(NotImplementedError, match="Try: x = x \\* y "):
+        whole.mul_(w)
+    leaf.requires_grad_(False)
+    assert leaf._is_view()
+    assert leaf.tolist() == [[1.0, 2.0], [3.0, 4.0]]
