@@ -66,14 +66,6 @@ class Storage:
         """
         return int(self._array.nbytes)
 
-    def size(self) -> int:
-        """Size in bytes: an untyped storage counts bytes, not elements.
-
-        >>> tk.zeros(3).untyped_storage().size()
-        12
-        """
-        return self.nbytes()
-
 
 def _unpickled(array: Any, device: Device) -> Storage:
     return Storage(as_device(device).backend.from_host(array, "pickle"))
