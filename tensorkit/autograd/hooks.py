@@ -9,16 +9,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorkit import base
-from tensorkit.autograd.node import (
-    INFERENCE,
-    LEAF,
-    VIEW,
-    Hooks,
-    Node,
-    become_leaf,
-    edge_of,
-    hooks_of,
-)
+from tensorkit.autograd.node import INFERENCE, VIEW, Hooks, Node, become_leaf, edge_of, hooks_of
 from tensorkit.autograd.versions import version_of
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, message, type_name
@@ -54,7 +45,7 @@ def set_requires_grad(x: Tensor, value: Any, by_assignment: bool = False) -> Non
         make_leaf(x)
         if is_view:
             base.storage_of(x).has_leaf_view = True
-    elif x._node is LEAF:
+    elif x.requires_grad:
         x._node = VIEW if is_view else None
 
 

@@ -6,13 +6,13 @@ import size
 
 # of each room; all are to be within the limits below
 ROOMS = {
-    "autograd": 1402,
-    "cuda": 1296,
+    "autograd": 1403,  # a view that was a leaf is a view again
+    "cuda": 1295,
     "explain": 278,
-    "nn": 635,
-    "ops": 2681,
+    "nn": 633,
+    "ops": 2678,
     "optim": 177,
-    "tensorkit": 3164,
+    "tensorkit": 3155,
     "utils": 113,
     "viz": 1846,
 }
