@@ -1,6 +1,6 @@
 """The warm program: imports everything once, then forks one process for each submission.
 
-Started by `session`, with an empty environment. It reads its `Sandbox` from standard input,
+Started by `session`, with nothing of the grader's in its environment. It reads its `Sandbox` from standard input,
 prepares it, imports, and answers how many bytes of address space it takes by then.
 From then on, by its control socket (descriptor 0):
 
@@ -47,7 +47,6 @@ def main() -> None:
     with Path("/proc/self/statm").open("rb", buffering=0) as memory:  # the sandbox has no /proc
         profiles.prepare(sandbox)
         _open_modules(sandbox)
-        os.environ.clear()
         home = namespaces.HOME if sandbox.profile == profiles.NAMESPACES else sandbox.folder
         os.environ.update({"HOME": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8"})
         shell = _imports()

@@ -196,6 +196,19 @@ def test_doctor_tries_the_same(school: School) -> None:
     assert done.returncode == 1
 
 
+def test_a_submission_is_given_the_same_address_space_on_one_core_and_on_all() -> None:
+    # a worker runs on one, and doctor on all of them, where NumPy's OpenBLAS might start threads
+    cores, given = os.sched_getaffinity(0), []
+    try:
+        for used in (cores, {min(cores)}):
+            os.sched_setaffinity(0, used)
+            with Warm(profiles.UNSAFE) as warm:
+                given.append(warm.given.memory)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert max(given) - min(given) < 1 << 20
+
+
 def test_a_full_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(stage: Path) -> None:
         raise OSError(28, "No space left on device")
