@@ -14,7 +14,7 @@ import contextlib
 import io
 import math
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def read(source: str, cells: Iterable[Cell]) -> tuple[ast.Module, set[str]]:
     return tree, names & answers
 
 
-def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence[Cell]) -> Report:
+def judge(caller: Caller, source: str, name: str, points: float, cells: Iterable[Cell]) -> Report:
     """Full points if the cell runs to its end, those of its last expression if that is a number."""
     try:
         tree, wanted = read(source, cells)
@@ -85,9 +85,10 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Sequence
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
-        if not isinstance(problem, Died | TimeLimitThere):
-            caller.session.end()  # a message may be half sent: the session cannot be used any more
-        return _report(name, points, 0.0, str(problem) or "It did not end in time.")
+        why = str(problem) or "It did not end in time."
+        if not isinstance(problem, TimeLimitThere):
+            caller.session.end_because(why)  # a message may be half sent
+        return _report(name, points, 0.0, why)
     except BaseException as error:
         if is_ours(error):
             raise

@@ -8,14 +8,17 @@ process of its own, in which only its own cells run.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from course.grading import clean
 from course.grading.session import Died, MachineFault, Session, Warm
 from course.notebook import history, matching
 from course.notebook.answer import LIBRARY
+from course.notebook.exercise import Exercise
 from course.notebook.matching import Cell, Source
+from course.notebook.report import Report
 from course.sandbox.wire import Message
 
 MOST_RESTARTS = 3
@@ -25,14 +28,50 @@ MOST_TROUBLES = 50
 """Sentences about the cells of one submission."""
 
 
+@dataclass(frozen=True)
+class Check:
+    """A cell that is graded by running it, and the exercises of its chapter by id."""
+
+    cell: Cell
+    definitions: Mapping[str, Exercise]
+    position: int = 0
+    """Its place among the cells."""
+
+    @property
+    def exercise(self) -> Exercise | None:
+        """What it checks; None if it is a plain check of the instructor's own."""
+        return self.definitions.get(matching.checked_exercise(self.cell) or "")
+
+    @property
+    def name(self) -> str:
+        """Its name in the gradebook."""
+        return str(matching.grade_id(self.cell))
+
+    @property
+    def points(self) -> float:
+        """What nbgrader gives for it."""
+        return float(self.cell["metadata"]["nbgrader"].get("points", 0))
+
+    def without_points(self, status: str, text: str) -> Report:
+        """The report where it did not run, or not to its end."""
+        known, name = self.exercise, self.name
+        id, title = (known.id, known.title) if known else (name, name)
+        return Report(id, title, status, self.points, message=text)
+
+
 class CellRunner:
     """The cells of one notebook.
 
-    answers: the names that answers of the chapter define. deadline: of all cells and checks.
+    definitions: the chapter's exercises. deadline: of all cells and checks.
     """
 
     def __init__(
-        self, warm: Warm, source: Source, cells: list[Cell], answers: Set[str], deadline: float
+        self,
+        warm: Warm,
+        source: Source,
+        cells: list[Cell],
+        definitions: Mapping[str, Exercise],
+        deadline: float,
     ) -> None:
         self.warm, self.source, self.cells = warm, source, cells
         self.runs: list[history.Run] = []
@@ -41,10 +80,14 @@ class CellRunner:
         """Sentences about cells that were stopped, ended their process or did not run."""
         self.cpu = 0.0
         """Seconds of CPU that the cells took, as far as their processes said so."""
-        self._known = answers | LIBRARY
+        self.solved = {cell["id"]: cell for cell in source.solved["cells"]}
+        """The cells of the notebook with the answers, by their ids."""
+        self._known = {defined.name for defined in definitions.values()} | LIBRARY
+        self._definitions = definitions
         self._quota = clean.Quota()
-        self._solved = {cell["id"]: cell for cell in source.solved["cells"]}
         self._deadline = deadline
+        self._is_late = False
+        """Whether a check took as long as its time limit: then cases may not have run."""
         self._dead: set[str] = set()
         self._restarts = 0
         self._session: Session | None = None
@@ -59,24 +102,35 @@ class CellRunner:
         """Whether the time of the submission is over."""
         return time.monotonic() >= self._deadline
 
-    def checks(self) -> Generator[tuple[int, Cell]]:
-        """Run the cells in order; each check and its position, once the cells above it ran."""
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether a time limit, or the end of a process, may have cost points."""
+        return self._is_late or self.is_over or bool(self.troubles)
+
+    @property
+    def overwritten(self) -> list[str]:
+        """Names of the library and of Python to which a cell above gave a value."""
+        defined = {name for run in self.runs if "=" in run.source for name in run.defines()}
+        return sorted(defined & LIBRARY)
+
+    def checks(self) -> Generator[Check]:
+        """Run the cells in order; each check, once the cells above it ran."""
         try:
             waiting: list[int] = []  # cells that are run together, before the next check
             for position, cell in enumerate(self.cells):
+                if cell["cell_type"] != "code":
+                    continue
+                cell["outputs"] = []
                 if matching.is_check(cell):
                     self._run(waiting)
-                    cell["outputs"] = []
-                    yield position, cell
-                elif cell["cell_type"] == "code":
-                    cell["outputs"] = []
-                    if self._is_unchanged_show(cell):
-                        cell["outputs"] = self._solved[cell["id"]]["outputs"]
-                    else:
-                        waiting.append(position)
-                    if cell["id"] == self.source.setup:
-                        self._run(waiting)
-                        self._mend_setup(position)
+                    yield Check(cell, self._definitions, position)
+                elif self._is_unchanged_show(cell):
+                    cell["outputs"] = self.solved[cell["id"]]["outputs"]
+                else:
+                    waiting.append(position)
+                if cell["id"] == self.source.setup:
+                    self._run(waiting)
+                    self._mend_setup(position)
             self._run(waiting)
         finally:
             if self._session is not None:
@@ -86,19 +140,26 @@ class CellRunner:
     def session_for(self, position: int, *, alone: bool = False) -> Iterator[Session | None]:
         """The process for the check at this position; None if the cells that it needs did not run.
 
-        alone: one in which only the setup and the exercise's own cells ran.
+        alone: one in which only the setup and the exercise's own cells ran; `runs` are those until
+        the check is done.
         """
-        if alone or self.is_alone:
+        if self.is_over:
+            yield None
+            return
+        runs, alone = self.runs, alone or self.is_alone
+        if alone:
             session = self._alone(position)
-            try:
-                yield session
-            finally:
+        else:
+            session = self._session = self._session or self._fresh()
+        begun = time.monotonic()
+        try:
+            yield session
+        finally:
+            self._is_late |= time.monotonic() - begun >= self.warm.limits.check_seconds
+            if alone:
+                self.runs = runs
                 if session is not None:
                     session.end()
-        else:
-            if self._session is None:
-                self._session = self._fresh()
-            yield self._session
 
     def restart(self, position: int) -> None:
         """A new process in which the cells up to `position` ran, dead ones left out."""

@@ -37,6 +37,10 @@ LONGEST_SOURCE = 100_000
 """Characters of a function's text."""
 
 
+class Ended(Exception):
+    """Stands in a report where the learner's process was gone."""
+
+
 class TimeLimitThere(TimeLimit):
     """An answer's time was up, and the other side stopped it."""
 
@@ -294,9 +298,9 @@ def run_case(
 ) -> Outcome:
     """The outcome of a case, as `runner.run_case` has it, with the answer on the other side.
 
-    Raises Died if the learner's process is gone afterwards.
+    Where the learner's process ends in it, `Session.death` says why, and no other case is run.
     """
-    if not budget.left:
+    if caller.session.death or not budget.left:
         return Outcome("not run")
     # what another cell had replaced was put back, and said, at the look for the answer
     outcome = Outcome(left_changed=[*caller.outcome.left_changed])
@@ -311,9 +315,10 @@ def run_case(
         limited(run, budget.left + LONGEST_LOOK)
     except TimeLimitThere:
         outcome.ended = "timed out"
-    except TimeLimit:  # perhaps within a message: the session cannot be used any more
-        caller.session.end()
-        raise Died("What it returned could not be looked at in time.") from None
+    except (Died, WireError, TimeLimit) as problem:  # perhaps within a message
+        why = str(problem) or "What it returned could not be looked at in time."
+        caller.session.end_because(why)
+        return Outcome("raised", error=Ended(), message=(why, ""))
     except BaseException as error:
         if is_ours(error):
             raise

@@ -281,6 +281,8 @@ class Session:
         """When the submission's time is up, by the monotonic clock."""
         self._wire: Wire | None = Wire(descriptor, self._watch)
         self._asked = int.from_bytes(os.urandom(6), "big")
+        self.death = ""
+        """Why it ended while it was asked, as a sentence."""
 
     def greet(self) -> None:
         """Receive the process's `hello`, before anything of the learner's runs.
@@ -335,20 +337,14 @@ class Session:
                     self._wire.send(back, sent, until=until)
                 yield reply, arrays
         except TimeoutError:
-            self.end()
-            raise Died("It did not stop in time and was ended.") from None
+            raise self.end_because("It did not stop in time and was ended.") from None
         except (Closed, WireError) as problem:
             ended_by = self.end(GRACE if isinstance(problem, Closed) else 0.0)
             # the filter refuses a learner both; without it they can end the warm process, too
             was_killed = ended_by in (signal.SIGKILL, signal.SIGTERM)
             if was_killed or (self.warm.is_gone and self.warm.profile != profiles.UNSAFE):
                 raise MachineFault(f"The process of a submission was ended {BY_WHOM}") from None
-            raise Died(ENDED) from None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is nobody left to ask."""
-        return self._wire is None
+            raise self.end_because(ENDED) from None
 
     def _watch(self) -> None:
         """Called while this side waits for the process."""
@@ -366,6 +362,12 @@ class Session:
         except MachineFault:
             self.end()
             raise
+
+    def end_because(self, why: str) -> Died:
+        """End it for what it did or sent, which a sentence says; the exception to be raised."""
+        self.end()
+        self.death = why
+        return Died(why)
 
     def end(self, seconds: float = 0.0) -> int:
         """Kill the process and remove what it wrote.

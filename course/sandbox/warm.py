@@ -1,7 +1,7 @@
 """The warm program: imports everything once, then forks one process for each submission.
 
-Started by `session`, with nothing of the grader's in its environment. It reads its `Sandbox` from standard input,
-prepares it, imports, and answers how many bytes of address space it takes by then.
+Started by `session`, with nothing of the grader's in its environment. It reads its `Sandbox` from
+standard input, prepares it, imports, and answers how many bytes of address space it takes by then.
 From then on, by its control socket (descriptor 0):
 
     in   HOME     with one descriptor, the learner's end of a new wire

@@ -252,10 +252,10 @@ def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
 ) -> None:
     found = [disk if moment == "before" else FILES_UNCOUNTED]
     monkeypatch.setattr(os, "statvfs", lambda _: found[-1])
-    graded, ask = judge.Judge.graded, Session.ask
+    checks, ask = CellRunner.checks, Session.ask
 
-    def then_full(self: judge.Judge) -> Iterator[Any]:
-        yield from graded(self)
+    def then_full(self: CellRunner) -> Iterator[Any]:
+        yield from checks(self)
         found.append(disk)
 
     def full_meanwhile(self: Session, *arguments: Any, **options: Any) -> Any:
@@ -265,7 +265,7 @@ def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
         return reply
 
     if moment == "at the end":
-        monkeypatch.setattr(judge.Judge, "graded", then_full)
+        monkeypatch.setattr(CellRunner, "checks", then_full)
     elif moment == "meanwhile":
         monkeypatch.setattr(Session, "ask", full_meanwhile)
     notebook = klass.honest()
