@@ -7,6 +7,7 @@ for processes. A `Session` is one such process: it is asked, waited for, killed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import gc
 import json
@@ -188,20 +189,22 @@ class Warm:
         session.greet()
         return session
 
-    def check_room(self, written: int = 0, files: int = 0) -> None:
+    def check_room(self, written: int = 0, files: int = 0, *, is_full: bool = False) -> None:
         """Raises MachineFault where a learner's write could fail for want of room on this disk.
 
-        written, files: how many bytes and files the learner's process has there already.
+        written, files: how many bytes and files the learner's process has there already. is_full:
+        whether a write has failed, because of the disk or of the quota of its user.
         """
         if self.profile == profiles.NAMESPACES:  # its folder has a size of its own
             return
         disk, most = os.statvfs(self.folder), self.limits.written
         more_files = disk.f_favail if disk.f_files else MOST_FILES  # some disks do not count files
-        if disk.f_bavail * disk.f_frsize < most - written or more_files < MOST_FILES - files:
+        is_full |= disk.f_bavail * disk.f_frsize < most - written
+        if is_full or more_files < MOST_FILES - files:
             raise MachineFault(
                 f"{self.folder.parent} has less room than the {most >> 20} MB and {MOST_FILES} "
-                "files that a submission may write. Make room there, or set TMPDIR to a folder "
-                "elsewhere"
+                "files that a submission may write, or the quota of its user has. Make room there, "
+                "or set TMPDIR to a folder elsewhere"
             )
 
     @property
@@ -335,6 +338,8 @@ class Session:
                         raise WireError("A reply came that nobody asked for.")
                     back, sent = called_back(reply, arrays)
                     self._wire.send(back, sent, until=until)
+                if reply.get("errno") in (errno.ENOSPC, errno.EDQUOT):
+                    self._watch(is_full=True)
                 yield reply, arrays
         except TimeoutError:
             raise self.end_because("It did not stop in time and was ended.") from None
@@ -346,8 +351,8 @@ class Session:
                 raise MachineFault(f"The process of a submission was ended {BY_WHOM}") from None
             raise self.end_because(ENDED) from None
 
-    def _watch(self) -> None:
-        """Called while this side waits for the process."""
+    def _watch(self, *, is_full: bool = False) -> None:
+        """Called while this side waits for the process, and where a write failed (`is_full`)."""
         state = b""
         with contextlib.suppress(OSError):  # the process is gone
             _, _, state = Path(f"/proc/{_innermost(self.pid)}/stat").read_bytes().rpartition(b") ")
@@ -358,7 +363,7 @@ class Session:
         try:
             if state.startswith(b"T"):  # by SIGSTOP, which the filter refuses a learner
                 raise MachineFault("Somebody stopped the process of a submission (kill -STOP)")
-            self.warm.check_room(written, files)
+            self.warm.check_room(written, files, is_full=is_full)
         except MachineFault:
             self.end()
             raise

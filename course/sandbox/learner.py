@@ -136,6 +136,7 @@ class Learner:
             except BaseException as error:
                 reply["ended"] = "raised"
                 reply["error"] = _described(error)
+                reply["errno"] = getattr(error, "errno", None)
                 reply["state"] = [*map(partial(_state, encoder), objects, places)]
 
         noted = run_quietly(run, message["seconds"], message["without"], compares_all=False)
@@ -237,11 +238,7 @@ def _described(error: BaseException) -> Message:
     if kind is NotAllowed:
         module = "course"
     named = {"type": str(name)[:200], "module": str(module)[:200]}
-    return {**named, "text": _text(error), "where": where(error)}
-
-
-def _text(error: object) -> str:
-    return without_addresses(str_of(error)[:5000])
+    return {**named, "text": without_addresses(str_of(error)[:5000]), "where": where(error)}
 
 
 def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:

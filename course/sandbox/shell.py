@@ -37,6 +37,8 @@ class CellOutcome:
     error: str | None = None
     """Name of the exception's class."""
     message: str = ""
+    errno: int | None = None
+    """The system's number of an OSError."""
     bound: list[str] = field(default_factory=list)
     """Names that the cell bound to another object."""
     source: str = ""
@@ -202,6 +204,7 @@ class Shell(InteractiveShell):
             error = result[0].error_before_exec or result[0].error_in_exec or error
         if error is not None:
             ran.error, ran.message = type(error).__name__, without_addresses(message_of(error))
+            ran.errno = getattr(error, "errno", None)
         # by the clock: IPython may have caught the exception
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source

@@ -281,6 +281,28 @@ def test_a_disk_with_less_room_than_a_submission_may_write_is_said(
         assert "has less room than the 64 MB and 4096 files" in result.sentence
 
 
+@pytest.mark.parametrize("profile", profiles.SAFE)
+@pytest.mark.parametrize("own", ["{}", "def fail(): {}"])
+def test_a_write_that_fails_for_want_of_room_is_no_zero(
+    source: Source, profile: str, own: str
+) -> None:
+    if (reason := profiles.why_not(profile)) is not None:
+        pytest.skip(reason)
+    fails = "raise OSError(122, 'Disk quota exceeded')"  # as of a quota of the sandbox's user
+    with Warm(profile, LIMITS, number=6) as warm:
+        klass = Class(warm, source)
+        notebook = put_first(klass.honest(), own.format(fails))
+        if own != "{}":
+            answer = cell_of(notebook, "pixels")
+            answer["source"] = answer["source"].replace('"""\n', '"""\n    fail()\n', 1)
+        result = klass.grade(notebook)
+    if profile == profiles.NAMESPACES:  # the only disk is one of the learner's own
+        assert result.status == "graded"
+    else:
+        assert (result.status, result.exercises) == ("ungraded", ())
+        assert "or the quota of its user has" in result.sentence
+
+
 def test_what_a_submission_has_written_is_no_lack_of_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
