@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import nbformat
 import pytest
 import tiny
 from tiny import DOUBLE, HALF
@@ -86,6 +87,19 @@ def test_update_goes_on_below_a_broken_notebook_and_says_what_it_did(
     assert result.exit_code == 1
     for said in ("01_one is in work/", "02_two cannot be read", "03_three is in work/"):
         assert said in result.output
+
+
+def test_update_says_of_a_broken_notebook_the_same_each_time(course: Path) -> None:
+    for chapter in ("01_numbers", "02_more"):
+        released = paths.notebook_in(paths.notebooks(course), chapter)
+        released.parent.mkdir(parents=True)
+        nbformat.write(nbformat.v4.new_notebook(metadata={"course": "newest"}), released)
+        shutil.copytree(released.parent, paths.work(course) / chapter)
+    paths.notebook_in(paths.work(course), "02_more").write_text("{")
+    results = [CliRunner().invoke(commands.app, ["update"]) for _ in range(2)]
+    assert [result.exit_code for result in results] == [1, 1]
+    assert all("02_more.ipynb cannot be read as a notebook" in said.output for said in results)
+    assert all("nothing was changed" not in said.output for said in results)
 
 
 def test_a_chapter_that_is_written_and_not_built_is_told_so(course: Path) -> None:
