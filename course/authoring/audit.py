@@ -42,13 +42,13 @@ def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
 
 def lacking(chapter: str) -> list[str]:
     """What the exercises of a chapter lack, in 20 draws; of one that raises, its own line."""
-    found = []
+    sentences = []
     for exercise in load(chapter).values():
         try:
-            found += faults(exercise, range(20))
+            sentences += faults(exercise, range(20))
         except Exception as error:  # whatever a definition that is being written raises
-            found.append(f"{exercise.id}: trying it raised {_described(exercise, error)}")
-    return found
+            sentences.append(f"{exercise.id}: trying it raised {_described(exercise, error)}")
+    return sentences
 
 
 def raised_by(exercise: Exercise) -> str:
@@ -116,8 +116,8 @@ def _repeated(exercise: Exercise) -> Iterator[str]:
         yield "two of its usual mistakes are the same function, with nothing that tells them apart"
 
 
-def _counted(things: Sized, name: str) -> str:
-    return f"{len(things)} {name}" if len(things) == 1 else f"{len(things)} {name}s"
+def _counted(entries: Sized, name: str) -> str:
+    return f"{len(entries)} {name}" if len(entries) == 1 else f"{len(entries)} {name}s"
 
 
 def _unsteady_cases(exercise: Exercise, seeds: Sequence[int]) -> Iterator[str]:
@@ -164,8 +164,8 @@ def _wrong_raises(exercise: Exercise) -> Iterator[str]:
         except Exception as caught:
             error = caught
         if (error is not None) != case.raises:
-            what = "nothing" if error is None else repr(error)
-            yield f"the reference raises {what} in the case {case.label!r}"
+            raised = "nothing" if error is None else repr(error)
+            yield f"the reference raises {raised} in the case {case.label!r}"
 
 
 def _wrong_cells(exercise: Exercise) -> Iterator[str]:
@@ -222,7 +222,7 @@ def _weak_mistake(
     for seed in seeds:
         patterns[_passes(exercise, mistake.answer, seed, right[seed])].append(seed)
     if len(patterns) > 1:
-        yield f"the points of the mistake {mistake.name!r} depend on the draw: {_some(patterns)}"
+        yield f"the points of the mistake {mistake.name!r} depend on the draw: {_two_of(patterns)}"
     if any(all(passed) for passed in patterns):
         yield f"the mistake {mistake.name!r} passes"
         return
@@ -244,7 +244,7 @@ def _passes(
     return tuple(trial.is_passed for trial in tried if trial.case.weight)
 
 
-def _some(patterns: dict[tuple[bool, ...], list[int]]) -> str:
+def _two_of(patterns: dict[tuple[bool, ...], list[int]]) -> str:
     return "; ".join(
         f"{sum(pattern)} of {len(pattern)} cases on seed {seeds[0]}"
         for pattern, seeds in list(patterns.items())[:2]

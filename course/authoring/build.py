@@ -38,7 +38,7 @@ Watch = Callable[[str, int, int], None]
 
 
 def build(
-    root: Path, chapters: Iterable[str], *, watch: Watch = lambda what, done, total: None
+    root: Path, chapters: Iterable[str], *, watch: Watch = lambda name, done, total: None
 ) -> list[Path]:
     """Build these chapters; the files that changed.
 
@@ -85,7 +85,7 @@ def build_pages(root: Path) -> list[Path]:
         for text in _pages(root):
             page = chapter_from(text, {})
             (paths.solutions(temporary) / text.stem).mkdir(parents=True)
-            _execute(page, temporary, lambda what, done, total: None)
+            _execute(page, temporary, lambda name, done, total: None)
             committed = text.with_suffix(".ipynb")
             _keep_equal_outputs(page.notebook, _read(committed))
             _write(temporary / committed.name, page.notebook)
@@ -117,7 +117,7 @@ def differences(root: Path, chapters: Iterable[str]) -> list[str]:
     """
     chapters = list(chapters)
     problems: list[str] = []
-    found: list[str] = []
+    sentences: list[str] = []
     with _temporary_course(root) as temporary:
         sound = []
         for name in chapters:
@@ -130,17 +130,17 @@ def differences(root: Path, chapters: Iterable[str]) -> list[str]:
         if sound:
             _release(temporary, sound)
         for name in sound:
-            found += _differing_cells(
+            sentences += _differing_cells(
                 root, _solution(root, name), _read(_solution(temporary, name))
             )
             released = paths.notebook_in(paths.notebooks(root), name)
-            found += _differing_cells(
+            sentences += _differing_cells(
                 root, released, _read(paths.notebook_in(paths.notebooks(temporary), name))
             )
-            found += _differing_files(root, temporary, name)
+            sentences += _differing_files(root, temporary, name)
     if problems:
         raise CourseError("\n".join(problems))
-    return found
+    return sentences
 
 
 def without_text(root: Path) -> list[str]:
@@ -308,27 +308,27 @@ def _is_pixels(kind: str) -> bool:
 
 def _differing_cells(root: Path, committed: Path, built: NotebookNode | None) -> list[str]:
     """A sentence for each cell of a committed notebook that is not what its text gives."""
-    where = committed.relative_to(root).as_posix()
+    path = committed.relative_to(root).as_posix()
     mend = f"mend it with: course build {committed.stem}"
     if not committed.is_file():
-        return [f"{where} is missing; {mend}"]
+        return [f"{path} is missing; {mend}"]
     try:
-        found = _read(committed)
+        notebook = _read(committed)
     except CourseError:
-        found = None
-    if found is None or built is None:
-        return [f"{where} is not a notebook; {mend}"]
-    present, expected = _sources(found), _sources(built)
+        notebook = None
+    if notebook is None or built is None:
+        return [f"{path} is not a notebook; {mend}"]
+    sources, expected = _sources(notebook), _sources(built)
     said = [
-        f"{where}: cell {number} ({id}) is not what {_text_name(committed)} gives; {mend}"
-        for number, (id, source) in enumerate(present.items(), 1)
+        f"{path}: cell {number} ({id}) is not what {_text_name(committed)} gives; {mend}"
+        for number, (id, source) in enumerate(sources.items(), 1)
         if expected.get(id) != source
     ]
-    said += [f"{where}: the cell {id} is missing; {mend}" for id in expected if id not in present]
-    same_cells = list(present) == list(expected)
-    if not said and not (same_cells and found.metadata == built.metadata):
+    said += [f"{path}: the cell {id} is missing; {mend}" for id in expected if id not in sources]
+    same_cells = list(sources) == list(expected)
+    if not said and not (same_cells and notebook.metadata == built.metadata):
         part = "metadata" if same_cells else "order of the cells"
-        said = [f"{where}: the {part} is not what {_text_name(committed)} gives; {mend}"]
+        said = [f"{path}: the {part} is not what {_text_name(committed)} gives; {mend}"]
     return said
 
 

@@ -77,17 +77,17 @@ def _departures(root: Path, chapter: str, text: Path) -> Iterator[str]:
     yield from used_before(root, chapter)
     if chapter not in SHIPPED:
         return
-    own = list(exercises.values())
+    definitions = list(exercises.values())
     yield from _wrong_end(root, chapter, written)
-    yield from _wide_code(cells, own)
-    yield from _weak_sentences(own)
-    yield from _wrong_shares(own)
-    minutes = sum(exercise.minutes for exercise in own if not exercise.further)
+    yield from _wide_code(cells, definitions)
+    yield from _weak_sentences(definitions)
+    yield from _wrong_shares(definitions)
+    minutes = sum(exercise.minutes for exercise in definitions if not exercise.further)
     if minutes > MOST_MINUTES:
         yield f"its core takes {minutes:g} minutes; {MOST_MINUTES} are the most"
     if chapter == SHIPPED[0]:  # has one exercise, to be done within two minutes
         return
-    yield from _wrong_core(chapter, own)
+    yield from _wrong_core(chapter, definitions)
     said = re.search(r"core exercises take about (\d+)\s+minutes", written)
     if said is None or abs(int(said[1]) - minutes) > 3:
         yield f"its text does not say 'The core exercises take about {minutes:g} minutes'"
@@ -128,8 +128,8 @@ def _wrong_end(root: Path, chapter: str, written: str) -> Iterator[str]:
 
 def _title(root: Path, chapter: str) -> str:
     written = _text(root, chapter).read_text(encoding="utf-8")
-    found = re.search(r"^# # (.*)$", written, re.MULTILINE)
-    return found[1] if found else chapter
+    heading = re.search(r"^# # (.*)$", written, re.MULTILINE)
+    return heading[1] if heading else chapter
 
 
 def _wide_code(cells: list[TextCell], exercises: list[Exercise]) -> Iterator[str]:
@@ -177,20 +177,20 @@ def _wrong_shares(exercises: list[Exercise]) -> Iterator[str]:
     tenth = sum(exercise.points for exercise in exercises) / 10
     predicted = sum(exercise.points for exercise in exercises if isinstance(exercise, Prediction))
     inside = sum(exercise.points for exercise in exercises if exercise.witness == "inside")
-    for points, which in ((predicted, "predictions"), (inside, 'exercises with witness="inside"')):
+    for points, kind in ((predicted, "predictions"), (inside, 'exercises with witness="inside"')):
         if points > tenth:
-            yield f"its {which} give {points:g} points; {tenth:g} are the most, a tenth"
+            yield f"its {kind} give {points:g} points; {tenth:g} are the most, a tenth"
 
 
 def _sections(cells: list[TextCell]) -> dict[str, list[TextCell]]:
     """The cells of each section, by its heading."""
-    found: dict[str, list[TextCell]] = {}
+    sections: dict[str, list[TextCell]] = {}
     for cell in cells:
         if cell.source.startswith("## "):
-            found[cell.source.splitlines()[0][3:]] = []
-        if found:
-            [*found.values()][-1].append(cell)
-    return found
+            sections[cell.source.splitlines()[0][3:]] = []
+        if sections:
+            [*sections.values()][-1].append(cell)
+    return sections
 
 
 def _lacks(section: list[TextCell]) -> list[str]:
@@ -202,7 +202,7 @@ def _lacks(section: list[TextCell]) -> list[str]:
         "exercise": any("exercise" in cell.marks for cell in section),
         "what to notice": any("**What to notice.**" in cell.source for cell in section),
     }
-    return [name for name, there in has.items() if not there]
+    return [name for name, is_there in has.items() if not is_there]
 
 
 def _wrong_excerpt(chapter: str, section: list[TextCell]) -> Iterator[str]:

@@ -134,10 +134,12 @@ def copied(notebook: dict[str, Any], wheel: Path, repository: str) -> dict[str, 
         "outputs": [],
         "source": install_cell(notebook["metadata"]["course"]["chapter"], wheel, repository),
     }
-    others = [
-        each for each in notebook["cells"] if not "".join(each["source"]).startswith("**Next:**")
+    cells = [
+        released
+        for released in notebook["cells"]
+        if not "".join(released["source"]).startswith("**Next:**")
     ]
-    return {**notebook, "cells": [cell, *others]}
+    return {**notebook, "cells": [cell, *cells]}
 
 
 def install_cell(chapter: str, wheel: Path, repository: str) -> str:
@@ -145,10 +147,10 @@ def install_cell(chapter: str, wheel: Path, repository: str) -> str:
     if repository:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
         address = f"{address_of(repository, wheel.name)}#sha256={digest}"
-        found = BY_ADDRESS.format(address=address)
+        argument = BY_ADDRESS.format(address=address)
     else:
-        found = UPLOADED.format(name=wheel.name)
-    return CELL.format(wheel=found, chapter=chapter)
+        argument = UPLOADED.format(name=wheel.name)
+    return CELL.format(wheel=argument, chapter=chapter)
 
 
 def address_of(repository: str, name: str) -> str:

@@ -28,7 +28,7 @@ def used_before(root: Path, chapter: str) -> list[str]:
     """A sentence for each name that a chapter's code uses before a text has introduced it."""
     names = [name for name in paths.written_chapters(root) if name <= chapter]
     texts = [read(paths.solutions(root) / f"{name}.py") for name in names]
-    return [f"{found}, before a text has it between backticks" for found in _too_early(texts)]
+    return [f"{use}, before a text has it between backticks" for use in _too_early(texts)]
 
 
 def _uses(code: str) -> Iterator[str]:
@@ -63,19 +63,19 @@ def _too_early(chapters: list[list[TextCell]]) -> list[str]:
     """Each name that the last chapter's code uses before any text has introduced it, and where."""
     known: set[str] = set()
     exercises = load()
-    found: list[str] = []
+    uses: list[str] = []
     for chapter in chapters:
-        found = []
+        uses = []
         for cell, section in _in_sections(chapter):
             known |= _introduced(section)
             if cell.kind == "markdown":
                 continue
-            code, where = cell.source, f"line {cell.line}"
+            code, place = cell.source, f"line {cell.line}"
             if (exercise := exercises.get(cell.marks.get("exercise", ""))) is not None:
-                code, where = exercise.solution_source, f"the exercise {exercise.id!r}"
+                code, place = exercise.solution_source, f"the exercise {exercise.id!r}"
                 known |= _introduced(exercise.statement)
             elif cell.marks.get("role") == "show":
                 continue
-            found += [f"{where} uses `{name}`" for name in _uses(code) if name not in known]
+            uses += [f"{place} uses `{name}`" for name in _uses(code) if name not in known]
             known |= set(_uses(code))  # once is enough
-    return found
+    return uses

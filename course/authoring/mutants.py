@@ -92,20 +92,20 @@ class Examples:
 
     def agree_on(self, answer: Any) -> bool:
         """Whether `answer` does the same as the reference in all of them."""
-        found: list[bool] = []
+        agreements: list[bool] = []
 
         def run() -> None:
-            others = (
+            values = (
                 compare.difference(_result(self.exercise, answer, args), expected)
-                for args, expected in self._all()
+                for args, expected in self._cases()
             )
-            found.append(not any(others))
+            agreements.append(not any(values))
 
         with quiet(Bounded(0)), contextlib.suppress(TimeLimit):
             limited(run, LONGEST)
-        return found == [True]
+        return agreements == [True]
 
-    def _all(self) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    def _cases(self) -> Iterator[tuple[tuple[Any, ...], Any]]:
         yield from self._known
         raises = any(case.raises for case in self.exercise.drawn(Draw("any")))
         while len(self._known) < self.n and (seed := next(self._seeds, None)) is not None:
@@ -139,7 +139,7 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_copied, value))
     if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
+        return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, tk.Tensor) and value.is_contiguous():
         return value.clone()
     return value.copy() if isinstance(value, np.ndarray) else value
@@ -149,9 +149,9 @@ def _varied(value: Any, draw: random.Random) -> Any:
     """A value of the same kind and shape with other numbers in it."""
     kind = type(value)
     if kind in (list, tuple):
-        return kind(_varied(each, draw) for each in value)
+        return kind(_varied(item, draw) for item in value)
     if kind is dict:
-        return {key: _varied(each, draw) for key, each in value.items()}
+        return {key: _varied(item, draw) for key, item in value.items()}
     if kind is bool:
         return draw.random() < 0.5
     if kind is int:
@@ -193,7 +193,9 @@ def variants(reference: Any) -> list[Variant]:
     rounds = itertools.zip_longest(*by_kind.values())
     made = [_variant(reference, source, *place) for places in rounds for place in places if place]
     original = ast.unparse(_parsed(source))
-    unlike = {each.text: each for each in made if each is not None and each.text != original}
+    unlike = {
+        mutant.text: mutant for mutant in made if mutant is not None and mutant.text != original
+    }
     return list(unlike.values())[:MOST_VARIANTS]
 
 
@@ -250,9 +252,9 @@ def _changes(node: ast.AST, function: ast.FunctionDef) -> Iterator[Change]:
 def _expression(text: str, **parts: Any) -> Any:
     """The expression `text`, in which the names of `parts` stand for nodes."""
     tree = ast.parse(text, mode="eval").body
-    for each in list(ast.walk(tree)):
-        if isinstance(each, ast.Name) and each.id in parts:
-            tree = _Replace(each, parts[each.id]).visit(tree)
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.Name) and node.id in parts:
+            tree = _Replace(node, parts[node.id]).visit(tree)
     return tree
 
 
@@ -275,12 +277,16 @@ _SIBLINGS = (
 
 def _other_operators(operator: ast.AST) -> list[Any]:
     pairs = map(str.split, _OPERATORS)
-    return [getattr(ast, other)() for name, other in pairs if name == type(operator).__name__]
+    return [
+        getattr(ast, replacement)()
+        for name, replacement in pairs
+        if name == type(operator).__name__
+    ]
 
 
 def _operators(node: Any, _: Any) -> Iterator[Change]:
-    for other in _other_operators(node.op):
-        yield "operator", _like(node, op=other)
+    for operator in _other_operators(node.op):
+        yield "operator", _like(node, op=operator)
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult | ast.Pow):
             yield "order", _like(node, left=node.right, right=node.left)
@@ -291,9 +297,9 @@ def _operators(node: Any, _: Any) -> Iterator[Change]:
 
 
 def _comparisons(node: ast.Compare, _: Any) -> Iterator[Change]:
-    first, *others = node.ops
-    for other in _other_operators(first):
-        yield "comparison", _like(node, ops=[other, *others])
+    first, *operators = node.ops
+    for operator in _other_operators(first):
+        yield "comparison", _like(node, ops=[operator, *operators])
 
 
 def _conditions(node: ast.BoolOp, _: Any) -> Iterator[Change]:
@@ -317,8 +323,8 @@ def _calls(node: ast.Call, _: Any) -> Iterator[Change]:
         if keyword.arg != "strict":
             yield names.get(str(keyword.arg), "option dropped"), _like(node, keywords=kept)
     if len(node.args) >= 2:
-        first, second, *others = node.args
-        yield "order", _like(node, args=[second, first, *others])
+        first, second, *arguments = node.args
+        yield "order", _like(node, args=[second, first, *arguments])
 
 
 def _calls_of_python(node: ast.Call, _: Any) -> Iterator[Change]:
@@ -338,8 +344,8 @@ def _calls_of_methods(node: ast.Call, _: Any) -> Iterator[Change]:
         yield "doubled step", _like(node, func=_like(function, value=node))
     for pair in map(str.split, _SIBLINGS):
         if function.attr in pair:
-            other = pair[1 - pair.index(function.attr)]
-            yield "another function", _like(node, func=_like(function, attr=other))
+            method = pair[1 - pair.index(function.attr)]
+            yield "another function", _like(node, func=_like(function, attr=method))
     if function.attr == "round":
         yield "another function", _expression("(x + 0.5).floor()", x=function.value)
 
@@ -383,9 +389,9 @@ def _names(node: ast.Name, function: ast.FunctionDef) -> Iterator[Change]:
     assigned = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
     for argument in arguments if node.id in assigned else ():
         is_list = argument.annotation and ast.unparse(argument.annotation).startswith("list")
-        other = f"{argument.arg}[0]" if is_list else argument.arg
+        replacement = f"{argument.arg}[0]" if is_list else argument.arg
         if argument.arg != node.id:
-            yield "another name", _expression(other)
+            yield "another name", _expression(replacement)
 
 
 _IGNORED = {"int": "1", "float": "1.0", "tk.Tensor": "tk.ones_like({name})"}

@@ -124,9 +124,9 @@ def new_chapter(root: Path, name: str) -> list[Path]:
             "such as 11_shapes."
         )
     number = match[1]
-    for other in paths.written_chapters(root):
-        if other.startswith(f"{number}_"):
-            raise CourseError(f"There is a chapter {other} already: choose another number.")
+    for written in paths.written_chapters(root):
+        if written.startswith(f"{number}_"):
+            raise CourseError(f"There is a chapter {written} already: choose another number.")
     title = name.partition("_")[2].replace("_", " ").capitalize()
     contents = {
         _text(root, name): TEXT,
@@ -164,7 +164,7 @@ def new_exercise(root: Path, id: str, chapter: str) -> list[Path]:
             raise CourseError(f"{path} is missing: course new chapter {chapter} writes it.")
     name = id.replace("-", "_")
     module = exercises.with_name(f"{name}.py")
-    names = {each.name for each in taken.values() if each.chapter == chapter}
+    names = {definition.name for definition in taken.values() if definition.chapter == chapter}
     names |= {*keyword.kwlist, *dir(builtins), *_imported(root)}
     modules = root / "course"
     is_module = any(modules.rglob(f"{name}.py")) or any(modules.rglob(f"{name}/__init__.py"))
@@ -197,7 +197,7 @@ def _imported(root: Path) -> Iterator[str]:
     for chapter in paths.written_chapters(root):
         for node in ast.walk(ast.parse(_text(root, chapter).read_text("utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                yield from (each.asname or each.name for each in node.names)
+                yield from (alias.asname or alias.name for alias in node.names)
 
 
 def _with_place(text: str, id: str) -> str:
@@ -209,14 +209,14 @@ def _with_place(text: str, id: str) -> str:
 
 def _with_answers(tests: str, words: dict[str, str], path: Path) -> str:
     """A chapter's tests with two functions to be written, and their rows in RIGHT."""
-    found = re.search(r"^RIGHT = \[(?:\]|\n(?:.*\n)*?\])", tests, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^RIGHT = \[(?:\]|\n(?:.*\n)*?\])", tests, re.MULTILINE)
+    if match is None:
         raise CourseError(f"{path} has no list of other right answers: write `RIGHT = [`, `]`.")
     ways = ("another_way", "a_third_way")
     functions = "".join(ANOTHER_ANSWER.format(**words, way=way) for way in ways)
     rows = "".join(f'    ("{words["id"]}", {words["name"]}_{way}),\n' for way in ways)
-    table = found[0].removesuffix("]").rstrip("\n") + "\n" + rows + "]"
-    return f"{tests[: found.start()].rstrip()}\n\n\n{functions}{table}{tests[found.end() :]}"
+    table = match[0].removesuffix("]").rstrip("\n") + "\n" + rows + "]"
+    return f"{tests[: match.start()].rstrip()}\n\n\n{functions}{table}{tests[match.end() :]}"
 
 
 def _text(root: Path, chapter: str) -> Path:

@@ -65,7 +65,11 @@ class SaveChapterCells(SaveCells):
 
     def _reconcile(self, known: Notebook) -> None:
         book, of = self.gradebook, {"notebook": known.name, "assignment": self.assignment_id}
-        for row in (row for each in known.submissions for row in [*each.grades, *each.comments]):
+        for row in (
+            row
+            for submission in known.submissions
+            for row in [*submission.grades, *submission.comments]
+        ):
             if row.cell is None:  # deleted by hand; nbgrader would count its points still
                 book.db.delete(row)
         for kind, new in (

@@ -44,16 +44,18 @@ def main() -> None:
         print(f"course: {_not_installed(missing)}", file=sys.stderr)
         sys.exit(1)
     except MemoryError:
-        what = "This machine, or a limit of it (ulimit -v), gives this command too little memory."
-        print(f"course: {what} Mend that, and use the same command again.", file=sys.stderr)
+        sentence = (
+            "This machine, or a limit of it (ulimit -v), gives this command too little memory."
+        )
+        print(f"course: {sentence} Mend that, and use the same command again.", file=sys.stderr)
         sys.exit(1)
     except OSError as problem:
         if problem.errno not in _NOT_WRITABLE:
             raise
-        where = problem.filename or "The disk"
+        place = problem.filename or "The disk"
         again = "Mend that, and use the same command again."
-        what = f"{where} cannot be read or written by you ({problem.strerror})"
-        print(f"course: {what}. {again}", file=sys.stderr)
+        sentence = f"{place} cannot be read or written by you ({problem.strerror})"
+        print(f"course: {sentence}. {again}", file=sys.stderr)
         sys.exit(1)
 
 

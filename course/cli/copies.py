@@ -76,11 +76,11 @@ def _copy(file: Path, to: Path) -> None:
 
 def _check_folders(folder: Path) -> None:
     """Raises CourseError if something else stands where this folder, or one above it, belongs."""
-    for each in (folder, *folder.parents):
-        if (each.exists() or each.is_symlink()) and not each.is_dir():
-            kind = "a link that leads nowhere" if each.is_symlink() else "a file"
+    for path in (folder, *folder.parents):
+        if (path.exists() or path.is_symlink()) and not path.is_dir():
+            kind = "a link that leads nowhere" if path.is_symlink() else "a file"
             raise CourseError(
-                f"{each} is {kind}, but a folder of yours belongs there. It was left as it is: "
+                f"{path} is {kind}, but a folder of yours belongs there. It was left as it is: "
                 "rename it, then use the same command again."
             ) from None
 
@@ -107,8 +107,8 @@ def notebook_saved_last(root: Path) -> Path | None:
 
 def chapters(root: Path) -> list[str]:
     """The chapters of which the learner has a copy."""
-    found = paths.released_chapters(root)
-    return [name for name in found if paths.notebook_in(paths.work(root), name).is_file()]
+    released = paths.released_chapters(root)
+    return [name for name in released if paths.notebook_in(paths.work(root), name).is_file()]
 
 
 def any_folder(root: Path) -> Path:
@@ -168,7 +168,7 @@ def update(root: Path, chapter: str) -> Updated | None:
         raise CourseError(f"{copy} was left as it is. {refusal}") from None
     stubs = _answers(new)
     carried, left_behind = [], []
-    own: dict[str, list[NotebookNode]] = {"": []}  # by the id of the released cell above
+    own_cells: dict[str, list[NotebookNode]] = {"": []}  # by the id of the released cell above
     above = ""
     for cell, released in zip(old.cells, counting, strict=True):
         above = released["id"] if released else above
@@ -178,14 +178,14 @@ def update(root: Path, chapter: str) -> Updated | None:
                 stubs[id].source = cell.source
                 carried.append(id)
         elif _is_own(cell, released):
-            own.setdefault(above, []).append(cell)
+            own_cells.setdefault(above, []).append(cell)
             if id is not None and id not in stubs:
                 left_behind.append(id)
     kept = files.keep(copy.read_bytes(), copy.parent / OLDER, copy.name)
-    added = [cell for cells in own.values() for cell in cells]
+    added = [cell for cells in own_cells.values() for cell in cells]
     _without_marks(added, {cell.id for cell in new.cells})
-    below = [each for cell in new.cells for each in (cell, *own.get(cell.id, []))]
-    new.cells = [*own[""], *below]
+    below = [cell for released in new.cells for cell in (released, *own_cells.get(released.id, []))]
+    new.cells = [*own_cells[""], *below]
     _take_over_data(paths.notebooks(root) / chapter, copy.parent)
     _write(copy, new)
     return Updated(carried, left_behind, len(added), kept)

@@ -83,22 +83,22 @@ class Rehearsal:
 
     def surprises(self) -> list[str]:
         """A sentence for everything that came out otherwise than the definitions say."""
-        found = []
+        sentences = []
         exported = self.exported()
         for learner in self.learners:
             counted = self.points[learner.name]
-            found += [
+            sentences += [
                 f"{learner.name}: {id} got {counted.get(id)} points; expected are {expected:g}."
                 for id, expected in learner.expected.items()
                 if not _is_close(counted.get(id), expected)
             ]
             total = sum(learner.expected.values())
             if not _is_close(exported[learner.name][0], total):
-                found.append(
+                sentences.append(
                     f"{learner.name}: {exported[learner.name][0]:g} points were exported; "
                     f"expected are {total:g}."
                 )
-        return found
+        return sentences
 
 
 def rehearse(chapter: str | None = None, keep: Path | None = None) -> None:
@@ -213,8 +213,8 @@ class Steps:
                 ],
             )
 
-    def _start(self, home: Path, who: str, program: str, *options: str) -> tuple[Any, Path]:
-        log = self.rehearsal.folder / "logs" / f"{program}-{who}.txt"
+    def _start(self, home: Path, login: str, program: str, *options: str) -> tuple[Any, Path]:
+        log = self.rehearsal.folder / "logs" / f"{program}-{login}.txt"
         log.parent.mkdir(exist_ok=True)
         environment = _environment(home, self.rehearsal.exchange)
         process = _processes().Process(
@@ -262,9 +262,9 @@ def _processes() -> ForkServerContext:
 
 def _environment(home: Path, exchange: Path) -> dict[str, str]:
     """The variables of a program in the course `home`: nothing of the user's own settings."""
-    own = ("COURSE_", "JUPYTER", "IPYTHON", "NBGRADER", "MPLBACKEND")
+    prefixes = ("COURSE_", "JUPYTER", "IPYTHON", "NBGRADER", "MPLBACKEND")
     return {
-        **{name: value for name, value in os.environ.items() if not name.startswith(own)},
+        **{name: value for name, value in os.environ.items() if not name.startswith(prefixes)},
         "COURSE_ROOT": str(home),
         "COURSE_EXCHANGE": str(exchange),
         # this package's configuration, also where the package is not installed with its data
@@ -321,8 +321,8 @@ def _empty_folder(keep: Path | None) -> Path:
     return keep
 
 
-def _is_close(one: float | None, other: float) -> bool:
-    return one is not None and abs(one - other) < 0.005
+def _is_close(points: float | None, expected: float) -> bool:
+    return points is not None and abs(points - expected) < 0.005
 
 
 # printing

@@ -42,7 +42,9 @@ def class_of(exercises: Sequence[Exercise]) -> list[Learner]:
     Raises CourseError for a chapter that has too few exercises for the troubles.
     """
     made = {"perfect": _perfect, "partial": _partial, "troubled": _troubled}
-    return [make([each.variant_for(name) for each in exercises]) for name, make in made.items()]
+    return [
+        make([exercise.variant_for(name) for exercise in exercises]) for name, make in made.items()
+    ]
 
 
 def _perfect(exercises: Sequence[Exercise]) -> Learner:
@@ -56,8 +58,8 @@ def _perfect(exercises: Sequence[Exercise]) -> Learner:
 
 def _partial(exercises: Sequence[Exercise]) -> Learner:
     slip = mistaken_in(exercises)
-    others = [exercise for exercise in exercises if exercise is not slip.exercise]
-    right = others[: len(others) // 2]
+    unmistaken = [exercise for exercise in exercises if exercise is not slip.exercise]
+    right = unmistaken[: len(unmistaken) // 2]
     return Learner(
         "partial",
         f"{len(right)} right, a usual mistake in {slip.exercise.id}, the rest untouched",
@@ -83,15 +85,15 @@ def mistaken_in(exercises: Sequence[Exercise]) -> Slip:
 
     Raises CourseError if no usual mistake of these exercises stands alone in a cell.
     """
-    found = [
-        one
+    slips = [
+        mistaken
         for exercise in exercises
         for mistake in exercise.mistakes()
-        if (one := slip(exercise, mistake))
+        if (mistaken := slip(exercise, mistake))
     ]
-    if not found:
+    if not slips:
         raise CourseError("None of these exercises has a usual mistake that stands alone.")
-    return min(found, key=lambda one: not 0 < one.points < one.exercise.points)
+    return min(slips, key=lambda slip: not 0 < slip.points < slip.exercise.points)
 
 
 def slip(definition: Exercise, mistake: Mistake) -> Slip | None:
@@ -166,7 +168,7 @@ def _noisy(definition: Exercise) -> str:
     lines = ["import logging", "", "logging.basicConfig(level=logging.INFO)", ""]
     for line in definition.answer_source.splitlines():
         indent = line[: len(line) - len(line.lstrip())]
-        lines += [indent + one for one in noise] if line.strip() == BEGIN else [line]
+        lines += [indent + noise_line for noise_line in noise] if line.strip() == BEGIN else [line]
     return "\n".join(line for line in lines if line.strip() != END)
 
 

@@ -64,11 +64,11 @@ def from_own_folder(folder: Path, chapter: str) -> tuple[bytes, Iterable[str]]:
     """The notebook in a learner's own folder: the one of its name or, alone, of another."""
     file, notes = folder / f"{chapter}.ipynb", []
     if not file.is_file():
-        others = sorted(each for each in folder.iterdir() if each.suffix == ".ipynb")
-        if len(others) != 1:
+        notebooks = sorted(entry for entry in folder.iterdir() if entry.suffix == ".ipynb")
+        if len(notebooks) != 1:
             raise Refused(f"There is no notebook {file.name} in {folder}.")
-        notes.append(f"The notebook was called {others[0].name!r}; it is taken for {file.name}.")
-        file = others[0]
+        notes.append(f"The notebook was called {notebooks[0].name!r}; it is taken for {file.name}.")
+        file = notebooks[0]
     return file.read_bytes(), notes
 
 
@@ -85,15 +85,15 @@ def examine(folder: Path, source: Source, read: Read) -> list[Finding]:
 
     It runs only if it is the learner's own.
     """
-    found = read_through(folder, source, read)
+    findings = read_through(folder, source, read)
     if read is from_own_folder:
-        found = [*_by_running(folder, source), *found]
-    return _worst_first(found)
+        findings = [*_by_running(folder, source), *findings]
+    return _worst_first(findings)
 
 
-def _worst_first(found: Iterable[Finding]) -> list[Finding]:
+def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
     order = (WRONG, LOOK, REPAIRED)
-    return sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.kind))
+    return sorted(dict.fromkeys(findings), key=lambda finding: order.index(finding.kind))
 
 
 def _by_running(folder: Path, source: Source) -> Iterator[Finding]:
@@ -139,8 +139,8 @@ def read_through(folder: Path, source: Source, read: Read = from_own_folder) -> 
         return [Finding(WRONG, f"It cannot be graded. {refusal}")]
     except OSError as problem:
         return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
-    found = [Finding(REPAIRED, note) for note in (*notes, *repaired.notes)]
-    found += _about_file(content, source)
+    findings = [Finding(REPAIRED, note) for note in (*notes, *repaired.notes)]
+    findings += _about_file(content, source)
     until = time.monotonic() + LONGEST_READ
     for cell in repaired.cells:
         is_read = time.monotonic() < until
@@ -152,17 +152,17 @@ def read_through(folder: Path, source: Source, read: Read = from_own_folder) -> 
                         REPAIRED,
                         f"{sentence} Graded with the imports that were released.",
                     )
-                found.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
-    found += _beside(content, repaired.cells, source)
-    found += _late_helpers(content, repaired.cells, source, until)
-    found += _misplaced(content, repaired.cells, source, until)
-    found += _without_its_name(repaired.cells, source)
-    found += _not_started(repaired.cells, source)
+                findings.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
+    findings += _beside(content, repaired.cells, source)
+    findings += _late_helpers(content, repaired.cells, source, until)
+    findings += _misplaced(content, repaired.cells, source, until)
+    findings += _without_its_name(repaired.cells, source)
+    findings += _not_started(repaired.cells, source)
     if time.monotonic() >= until:
-        found.append(
+        findings.append(
             Finding(LOOK, "Its code takes too long to read: not all cells were looked at.")
         )
-    return _worst_first(found)
+    return _worst_first(findings)
 
 
 def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
@@ -201,8 +201,8 @@ def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:
         limited(lambda: read.append(ast.parse(transform(source))), seconds)
     except (SyntaxError, ValueError, RecursionError, MemoryError, TimeLimit) as problem:
         line = getattr(problem, "lineno", None)
-        where = f" in line {line}" if line else ""
-        yield WRONG, f"Python cannot read it ({type(problem).__name__}{where})."
+        in_line = f" in line {line}" if line else ""
+        yield WRONG, f"Python cannot read it ({type(problem).__name__}{in_line})."
         return
     for node in ast.walk(read[0]):
         if isinstance(node, ast.While) and never_ends(node):
@@ -256,7 +256,7 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
     """Other answers in cells of the learner's own, and which of them is graded."""
     handed_in = matching.cells_of(content)
     code = ((at, cell) for at, cell in enumerate(cells) if cell["cell_type"] == "code")
-    own = [(at, cell) for at, cell in code if cell["id"] not in source.by_id]
+    own_cells = [(at, cell) for at, cell in code if cell["id"] not in source.by_id]
     for start, answer in enumerate(cells):
         if not matching.is_answer(answer):
             continue
@@ -266,15 +266,15 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
         released = source.by_id[answer["id"]]
         copies = [cell for cell in handed_in if matching.grade_id(cell) == name]
         names = answer_text.defined_names(released["source"])
-        others = [
+        places = [
             at
-            for at, cell in own
+            for at, cell in own_cells
             if answer_text.answered(cell, [released])
             and cell["source"].strip() != answer["source"].strip()
         ]
-        if not others:
+        if not places:
             continue
-        both = f"The cell {name} is not as it was released, and a cell of your own has an answer."
+        said = f"The cell {name} is not as it was released, and a cell of your own has an answer."
         if copies and all(answer_text.is_untouched(copy, released) for copy in copies):
             sentence = (
                 f"Cells of your own have different answers to {name}. The last one above its check "
@@ -282,20 +282,20 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
                 f"{name}."
             )
         elif not (answer_text.begin(answer, released) or names & bound_names(answer["source"])):
-            if others[0] < end:
+            if places[0] < end:
                 continue  # it is there when the check runs
             sentence = (
                 f"The cell {name} has no answer, and yours stands below its check, where it is not "
                 f"graded: move it into the cell {name}."
             )
-        elif any(start < at < end for at in others):
+        elif any(start < at < end for at in places):
             sentence = (
-                f"{both} Yours stands between the cell {name} and its check, so it is graded: move "
+                f"{said} Yours stands between the cell {name} and its check, so it is graded: move "
                 f"the right answer into the cell {name}, and delete the other cell."
             )
         else:
             sentence = (
-                f"{both} What the cell {name} has is graded: if yours is the right answer, move it "
+                f"{said} What the cell {name} has is graded: if yours is the right answer, move it "
                 "there."
             )
         yield Finding(LOOK, sentence)
@@ -308,9 +308,9 @@ def _late_helpers(
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     known = {cell["source"] for cell in (*code, *source.released["cells"])}
     # the text of a check that was changed, say, in whose place the released one is graded
-    others = [cell for cell in matching.cells_of(content) if cell["source"] not in known]
+    unlike_released = [cell for cell in matching.cells_of(content) if cell["source"] not in known]
     runs: list[Run] = []
-    for cell in (*code, *others):
+    for cell in (*code, *unlike_released):
         if time.monotonic() >= until:
             return  # `examine` says so
         bound = frozenset(names_in(cell["source"])[0])
@@ -345,13 +345,13 @@ def _misplaced(
     bound_in = cache(bound_names)
     released = {cell["id"]: cell for cell in source.released["cells"]}
     given = {cell["source"].strip() for cell in released.values()}
-    own = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
+    written = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
     for answer in filter(matching.is_answer, cells):
         stub = released[answer["id"]]
         is_untouched = answer_text.is_untouched(answer, stub)
         if not is_untouched and answer_text.begin(answer, stub):
             continue
-        for cell in own:
+        for cell in written:
             is_own = matching.grade_id(cell) is None
             if not is_untouched and is_own:
                 continue  # a cell of the learner's own, which runs before the check
@@ -413,7 +413,7 @@ def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
 def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
     answers = [cell for cell in cells if matching.is_answer(cell)]
     untouched = [
-        each for each in answers if answer_text.is_untouched(each, source.by_id[each["id"]])
+        cell for cell in answers if answer_text.is_untouched(cell, source.by_id[cell["id"]])
     ]
     if untouched:
         names = ", ".join(str(matching.grade_id(cell)) for cell in untouched)

@@ -75,11 +75,11 @@ def update(
     root = paths.course_root()
     chapters = copies.chapters(root) if chapter is None else [copies.chapter_in_work(root, chapter)]
     copies.any_folder(root)  # says what to do where there is none
-    updated, broken, others = False, False, []
+    updated, broken, unlike = False, False, []
     for name in chapters:
         try:
             done = copies.update(root, name)
-            others += [name] if copies.is_released_otherwise(root, name) else []
+            unlike += [name] if copies.is_released_otherwise(root, name) else []
         except CourseError as problem:  # the other chapters go on
             print(problem)
             broken = True
@@ -95,16 +95,16 @@ def update(
         if done.n_own:
             print(f"Cells of your own, or that you had changed, where they stood: {done.n_own}.")
         print(f"The old notebook is {done.kept}.")
-    if others:
+    if unlike:
         print(
-            f"Your class's exchange has another release of {', '.join(others)} than this course "
+            f"Your class's exchange has another release of {', '.join(unlike)} than this course "
             "folder. Get the newest course (git pull, or the newest bundle), then run this again. "
             "If that changes nothing, your instructor has not released the newer one yet: go on "
             "with your notebook, there is nothing to do."
         )
-    if updated or not (others or broken):
+    if updated or not (unlike or broken):
         print(RELOAD if updated else "You have the newest release already; nothing was changed.")
-    raise typer.Exit(1 if others or broken else 0)
+    raise typer.Exit(1 if unlike or broken else 0)
 
 
 @app.command(rich_help_panel=LEARN)
@@ -172,34 +172,39 @@ def doctor(
             if chapter is not None and not folders:
                 copies.chapter_in_work(root, name)  # says what to do
         source = source_for(root, name) if folders else None
-        found = [(who, examine_notebook(folder, source, read)) for who, folder in folders if source]
-        is_wrong = _print_findings(name, found, is_class=submitted) or is_wrong
+        examined = [
+            (name, examine_notebook(place, source, read)) for name, place in folders if source
+        ]
+        is_wrong = _print_findings(name, examined, is_class=submitted) or is_wrong
     if submitted:
         from course.grading.batch import left_out
 
-        for sentence in dict.fromkeys(each for name in chapters for each in left_out(root, name)):
+        for sentence in dict.fromkeys(
+            sentence for name in chapters for sentence in left_out(root, name)
+        ):
             print(sentence)
             is_wrong = True
     raise typer.Exit(1 if is_wrong else 0)
 
 
 def _print_findings(
-    chapter: str, found: list[tuple[str, list[Finding]]], *, is_class: bool
+    chapter: str, examined: list[tuple[str, list[Finding]]], *, is_class: bool
 ) -> bool:
     """Print what was found about each notebook; whether one costs points."""
     wrong = [
-        notebook for notebook in found if any(finding.kind == "wrong" for finding in notebook[1])
+        notebook for notebook in examined if any(finding.kind == "wrong" for finding in notebook[1])
     ]
-    shown = found
+    shown = examined
     if is_class:  # only what is remarkable, the worst next to the prompt
-        shown = [notebook for notebook in found if notebook[1] and notebook not in wrong] + wrong
-    for who, findings in shown:
-        print(f"{chapter}{f', {who}' if who else ''}:{'' if findings else ' nothing is wrong.'}")
+        shown = [notebook for notebook in examined if notebook[1] and notebook not in wrong] + wrong
+    for learner, findings in shown:
+        named = f"{chapter}, {learner}" if learner else chapter
+        print(f"{named}:{'' if findings else ' nothing is wrong.'}")
         for finding in findings:
             print(f"  {finding}")
-    if is_class and found:
+    if is_class and examined:
         counts = f"{len(wrong)} with something wrong, {len(shown) - len(wrong)} with remarks"
-        print(f"{chapter}: {len(found)} submission{'s' * (len(found) != 1)}, {counts}.")
+        print(f"{chapter}: {len(examined)} submission{'s' * (len(examined) != 1)}, {counts}.")
     return bool(wrong)
 
 

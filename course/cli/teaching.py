@@ -54,7 +54,7 @@ def build(
     from course.authoring.audit import lacking
     from course.authoring.form import departures
 
-    found = [each for name in chosen for each in (*departures(root, name), *lacking(name))]
+    found = [sentence for name in chosen for sentence in (*departures(root, name), *lacking(name))]
     if found:
         print("The notebooks are built. Before they are released, mend this:")
         for sentence in found:
@@ -160,16 +160,16 @@ def audit(
     chosen = None if chapter is None else paths.chapter_named(chapter, list(exercise.chapters()))
     n_found = 0
     for definition in exercise.load(chosen).values():
-        found = (
-            [str(each) for each in survivors(definition)]
+        sentences = (
+            [str(survivor) for survivor in survivors(definition)]
             if mutants
             else faults(definition, range(20))
         )
-        n_found += len(found)
-        for sentence in found:
+        n_found += len(sentences)
+        for sentence in sentences:
             print(sentence)
-    what = ("wrong answer passes", "wrong answers pass") if mutants else ("fault", "faults")
-    print(f"{n_found} {what[n_found != 1]}.")
+    nouns = ("wrong answer passes", "wrong answers pass") if mutants else ("fault", "faults")
+    print(f"{n_found} {nouns[n_found != 1]}.")
     raise typer.Exit(1 if n_found else 0)
 
 
@@ -249,7 +249,7 @@ def grade(
         )
     new = sorted({result.learner for result in results} - known) if known else []
     if new:
-        names = listed([shlex.quote(each) for each in new], intake.MOST_NAMED)
+        names = listed([shlex.quote(learner) for learner in new], intake.MOST_NAMED)
         print(
             f"New in the gradebook, or there without a name: {names}. Is it mistyped? Rename its "
             "folder in course/submitted/, then: rm -rf course/{graded,autograded,feedback}/NAME; "
@@ -261,8 +261,8 @@ def grade(
             f"{listed(old, intake.MOST_NAMED)}: nbgrader generate_feedback {name} --force"
         )
     graded = sum(result.status == "graded" for result in results)
-    others = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
-    print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{others}.")
+    not_graded = f", {len(results) - graded} not (0 points, see above)" * (graded < len(results))
+    print(f"{len(results)} submission{'s' * (len(results) != 1)}, {graded} graded{not_graded}.")
     if fault is not None:
         raise fault
     if left_out:
@@ -363,12 +363,14 @@ def report(
     from course.grading import class_files
 
     root, name = _own_chapter(chapter)
-    page, found = class_files.write(root, name, names=names)
-    print(f"Need help: {len(found.need_help)}. Handed nothing in: {len(found.absent)}.")
-    if found.not_graded:
-        print(f"Handed in and not graded: {len(found.not_graded)}: course grade {name}")
-    if found.exercises and found.hardest[0].lost:
-        print(f"Most points were lost in: {found.hardest[0].title}")
+    page, class_report = class_files.write(root, name, names=names)
+    print(
+        f"Need help: {len(class_report.need_help)}. Handed nothing in: {len(class_report.absent)}."
+    )
+    if class_report.not_graded:
+        print(f"Handed in and not graded: {len(class_report.not_graded)}: course grade {name}")
+    if class_report.exercises and class_report.hardest[0].lost:
+        print(f"Most points were lost in: {class_report.hardest[0].title}")
     print(page)
 
 
@@ -413,10 +415,10 @@ def _progress_bars() -> Iterator[Watch]:
     with Progress(*columns, TimeElapsedColumn()) as bars:
         tasks: dict[str, int] = {}
 
-        def watch(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done)  # type: ignore[arg-type]
+        def watch(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done)  # type: ignore[arg-type]
 
         yield watch
 

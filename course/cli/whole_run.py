@@ -71,8 +71,8 @@ def run(cells: list[Cell], source: Source) -> tuple[dict[str, float], str]:
             resources={"metadata": {"path": str(folder)}},
             log=_SILENT,
         )
-        own = {"COURSE_ROOT": str(root), "IPYTHONDIR": str(Path(temporary, "ipython"))}
-        with client.setup_kernel(env={**os.environ, **own}):
+        changed = {"COURSE_ROOT": str(root), "IPYTHONDIR": str(Path(temporary, "ipython"))}
+        with client.setup_kernel(env={**os.environ, **changed}):
             for number, cell in enumerate(made):
                 begun = time.monotonic()
                 if begun > until:

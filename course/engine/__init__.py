@@ -51,11 +51,11 @@ class Basics:
 def result(self, data, inputs, formula, saved=()):
     """The tensor that an operation makes, and its history if one is needed."""
     new = type(self)(data)
-    if grad_mode.enabled and any(each.requires_grad for each in inputs):
+    if grad_mode.enabled and any(tensor.requires_grad for tensor in inputs):
         new.requires_grad = True
         new.inputs = tuple(inputs)
         new.formula = formula
-        new.saved = [(each, each.version) for each in saved]
+        new.saved = [(tensor, tensor.version) for tensor in saved]
     return new
 
 
@@ -109,7 +109,7 @@ def propagate(self, gradient):
     """Send a gradient from this tensor to the leaves, and add it to their `grad`."""
     arrived = {self: gradient}
     while arrived:
-        tensor = max(arrived, key=lambda each: each.number)
+        tensor = max(arrived, key=lambda tensor: tensor.number)
         upstream = arrived.pop(tensor)
         if tensor.formula is None:
             have = tensor.grad

@@ -46,10 +46,10 @@ def tensor_with(part: Any) -> type:
 
 
 def _composed(name: str, part: Any) -> type:
-    parts = {each: getattr(engine, each) for each in PARTS} | {name: part}
+    parts = {key: getattr(engine, key) for key in PARTS} | {name: part}
     del parts["no_grad"]  # a block, no part of a tensor
-    classes = [each for each in parts.values() if isinstance(each, type)]
-    methods = {key: each for key, each in parts.items() if not isinstance(each, type)}
+    classes = [value for value in parts.values() if isinstance(value, type)]
+    methods = {key: value for key, value in parts.items() if not isinstance(value, type)}
     return type("Tensor", (*classes, engine.TensorBase), methods)
 
 
@@ -60,8 +60,8 @@ def tried(part: Any, name: str, program: str, looks: tuple[str, ...]) -> dict[st
     Whatever the program raises is raised here, and recording is on again afterwards.
     """
     if not isinstance(part, Part):  # the answer is in another process
-        found: dict[str, Any] = part.there("tried", name, program, looks)
-        return found
+        result: dict[str, Any] = part.call_there("tried", name, program, looks)
+        return result
     names = {
         "Tensor": _composed(name, part),
         "grad_mode": engine.grad_mode,
@@ -94,14 +94,14 @@ def _copied(value: Any) -> Any:
 class Assembled:
     """A learner's library: its text, and of each part whose it is."""
 
-    def __init__(self, source: str, whose: dict[str, str]) -> None:
-        self.source, self.whose = source, whose
+    def __init__(self, source: str, owners: dict[str, str]) -> None:
+        self.source, self.owners = source, owners
         self.module = _module(source)
         self.Tensor, self.no_grad = self.module.Tensor, self.module.no_grad
 
     def __repr__(self) -> str:
-        written = sum(owner == YOURS for owner in self.whose.values())
-        lines = [f"{name}: {owner}" for name, owner in self.whose.items()]
+        written = sum(owner == YOURS for owner in self.owners.values())
+        lines = [f"{name}: {owner}" for name, owner in self.owners.items()]
         return "\n".join([*lines, f"{written} of {len(PARTS)} parts are yours."])
 
 
@@ -115,21 +115,23 @@ def assemble(*parts: Any) -> Assembled:
     """
     answers = {getattr(part, "__name__", ""): part for part in parts}
     text = inspect.getsource(engine)
-    whose = {}
+    owners = {}
     for name in PARTS:
-        problem, source = _found(name, answers.get(name))
-        whose[name] = f"the course's; {problem}" if problem else YOURS
+        problem, source = _source_or_reason(name, answers.get(name))
+        owners[name] = f"the course's; {problem}" if problem else YOURS
         if not problem:
             text = text.replace(inspect.getsource(getattr(engine, name)), source + "\n")
-    return Assembled(text, whose)
+    return Assembled(text, owners)
 
 
-def _found(name: str, answer: Any) -> tuple[str, str]:
+def _source_or_reason(name: str, answer: Any) -> tuple[str, str]:
     """Why this answer is no part of the library, or "" and its text."""
     from course.notebook.check import judge
     from course.notebook.exercise import load
 
-    exercise = next(each for each in load("10_engine").values() if each.name == name)
+    exercise = next(
+        definition for definition in load("10_engine").values() if definition.name == name
+    )
     source = _source_of(name, answer)
     if answer is None or exercise.is_not_started(answer, source):
         return "yours is not written yet", ""
@@ -145,11 +147,11 @@ def _found(name: str, answer: Any) -> tuple[str, str]:
 def _source_of(name: str, answer: Any) -> str | None:
     """The text of a function or a class, in the file or the cell where its code comes from."""
     members = vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)]
-    codes = [each.__code__ for each in members if isinstance(each, FunctionType)]
+    codes = [member.__code__ for member in members if isinstance(member, FunctionType)]
     text = "".join(linecache.getlines(codes[0].co_filename)) if codes else ""
     for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            first = min([node.lineno, *(member.lineno for member in node.decorator_list)])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
     return None
 
@@ -157,12 +159,12 @@ def _source_of(name: str, answer: Any) -> str | None:
 def _missing(source: str) -> list[str]:
     """The names that a part uses and neither it nor the engine nor Python defines."""
     nodes = list(ast.walk(ast.parse(source)))
-    names = [each for each in nodes if isinstance(each, ast.Name)]
-    known = {each.id for each in names if not isinstance(each.ctx, ast.Load)}
-    known |= {each.arg for each in nodes if isinstance(each, ast.arg)}
-    known |= {each.name for each in nodes if isinstance(each, ast.FunctionDef | ast.ClassDef)}
-    known |= {each.asname or each.name for each in nodes if isinstance(each, ast.alias)}
-    return sorted({each.id for each in names} - known - set(vars(engine)) - set(dir(builtins)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    known = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    known |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    known |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    known |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return sorted({node.id for node in names} - known - set(vars(engine)) - set(dir(builtins)))
 
 
 def _module(source: str) -> ModuleType:

@@ -44,10 +44,10 @@ class _Library(ModuleType):
         self._backend = backend
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if isinstance(found, (type, ModuleType, np.ufunc)) or not callable(found):
-            return found
-        return lambda *args, **options: self._backend.run(name, found, args, options)
+        function = getattr(np, name)
+        if isinstance(function, (type, ModuleType, np.ufunc)) or not callable(function):
+            return function
+        return lambda *args, **options: self._backend.run(name, function, args, options)
 
 
 class Counting(Backend):
@@ -133,13 +133,13 @@ def _arrays(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
-        return [array for each in value for array in _arrays(each)]
+        return [array for entry in value for array in _arrays(entry)]
     return [value]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, (tuple, list)):
         return type(value)(map(_plain, value))
     return value.view(np.ndarray) if isinstance(value, CountingArray) else value

@@ -41,13 +41,13 @@ class Work(tk.utils.DispatchMode):
 
         only: the number of the walk, from 0, to which `factor` is confined.
         """
-        own = original("first_gradient")
+        replaced = original("first_gradient")
 
         def first_gradient(root: tk.Tensor, given: Any, position: int) -> tk.Tensor:
             self.fresh += self._made.get(id(root), 0) > 0
             self.walks += position == 0
             is_multiplied = only is None or self.walks == only + 1
-            return own(root, given, position) * (factor if is_multiplied else 1)
+            return replaced(root, given, position) * (factor if is_multiplied else 1)
 
         return override("first_gradient", first_gradient)
 
@@ -56,9 +56,9 @@ class Work(tk.utils.DispatchMode):
         if isinstance(result, tk.Tensor):
             self.largest = max(self.largest, result.numel())
             self._made[id(result)] = self.walks
-            if result.dim() > 1 or any(each.requires_grad for each in _tensors(args)):
+            if result.dim() > 1 or any(tensor.requires_grad for tensor in _tensors(args)):
                 self.lengths.update(result.shape)
-        sizes = [each.numel() for each in args if isinstance(each, tk.Tensor)]
+        sizes = [tensor.numel() for tensor in args if isinstance(tensor, tk.Tensor)]
         if len(sizes) > 1 and func.__name__ in PRODUCTS:
             self.factors.append(sizes[-2:])
         return result
@@ -79,22 +79,22 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
     the gradient.
     """
     if isinstance(answer, Opaque):  # it is in another process
-        found: tuple[Any, dict[str, Any]] = answer.there("measured", *args)  # type: ignore[attr-defined]
-        return found
+        result: tuple[Any, dict[str, Any]] = answer.call_there("measured", *args)  # type: ignore[attr-defined]
+        return result
     work = Work()
     kept = _copied(args)
     tensors = _tensors(args)
-    before = [each._version for each in tensors]
+    before = [tensor._version for tensor in tensors]
     with work.walks_noted(), work:
         result = answer(*args)
-    written = [each._version - old for each, old in zip(tensors, before, strict=True)]
+    written = [tensor._version - old for tensor, old in zip(tensors, before, strict=True)]
     doubled = _again(answer, kept, work.walks, 2)
     if doubled is ... and work.walks:
         slightly = _again(answer, kept, work.walks, SLIGHTLY)
         if slightly is not ... and _are_same(result, slightly):
             doubled = slightly
-    several = range(work.walks) if 1 < work.walks <= MOST_WALKS else ()
-    alone = [_again(answer, kept, work.walks, 2, only=walk) for walk in several]
+    repeated = range(work.walks) if 1 < work.walks <= MOST_WALKS else ()
+    alone = [_again(answer, kept, work.walks, 2, only=walk) for walk in repeated]
     noted = {"walks": work.walks, "largest": work.largest, "factors": work.factors}
     noted |= {"fresh": work.fresh, "lengths": sorted(work.lengths), "written": written}
     return result, {**noted, "doubled": doubled, "alone": alone}
@@ -112,12 +112,14 @@ def _again(answer: Any, args: Any, walks: int, factor: float, only: int | None =
     return ...
 
 
-def _are_same(one: Any, other: Any) -> bool:
+def _are_same(result: Any, repeated: Any) -> bool:
     """Whether no number of two results differs as much as by `SLIGHTLY`, in a dtype that has it."""
-    ones, others = _numbers(one), _numbers(other)
-    if len(ones) != len(others):
+    numbers, repeated_numbers = _numbers(result), _numbers(repeated)
+    if len(numbers) != len(repeated_numbers):
         return False
-    return all(math.isclose(a, b, rel_tol=5e-7) for a, b in zip(ones, others, strict=True))
+    return all(
+        math.isclose(a, b, rel_tol=5e-7) for a, b in zip(numbers, repeated_numbers, strict=True)
+    )
 
 
 def _numbers(value: Any) -> list[float]:
@@ -131,8 +133,8 @@ def _numbers(value: Any) -> list[float]:
 
 def _tensors(value: Any) -> list[Any]:
     entries = value if isinstance(value, list | tuple) else ()
-    found = [tensor for entry in entries for tensor in _tensors(entry)]
-    return [value] if isinstance(value, tk.Tensor) else found
+    tensors = [tensor for entry in entries for tensor in _tensors(entry)]
+    return [value] if isinstance(value, tk.Tensor) else tensors
 
 
 def _copied(value: Any, factor: float = 1) -> Any:

@@ -42,14 +42,14 @@ def in_words(
 
 def cells_in(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
     """What nbgrader knows of each cell that is graded, an answer or a task, in order."""
-    found: dict[str, str] = {}
+    cells: dict[str, str] = {}
     for cell in notebook["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
         points = marks.get("points", 0.0) if marks.get("task") or marks.get("grade") else None
         is_answer, is_task = bool(marks.get("solution")), bool(marks.get("task"))
         if words := in_words(points, cell["cell_type"], is_answer=is_answer, is_task=is_task):
-            found[str(matching.grade_id(cell))] = words
-    return found
+            cells[str(matching.grade_id(cell))] = words
+    return cells
 
 
 def check_notebooks(source: Source) -> None:
@@ -62,7 +62,7 @@ def check_notebooks(source: Source) -> None:
     definitions = exercise.load(source.chapter)
     released, solved = cells_in(source.released), cells_in(source.solved)
     asked = {f"check-{matching.checked_exercise(cell)}" for cell in source.solved["cells"]}
-    defined = {f"check-{id}": in_words(each.points) for id, each in definitions.items()}
+    defined = {f"check-{id}": in_words(definition.points) for id, definition in definitions.items()}
     called = {
         name: words if name in asked else f"{words} without its check"
         for name, words in solved.items()
@@ -70,17 +70,17 @@ def check_notebooks(source: Source) -> None:
     }
     answers = "The notebook with the answers"
     command = f"course build {source.chapter}, then {generate(source.chapter)}"
-    _same("The definitions", defined, "the notebook with the answers", called, command)
-    _same(answers, solved, "the released one", released, command)
-    _same(answers, _places(source.solved), "the released one", _places(source.released), command)
+    _compare("The definitions", defined, "the notebook with the answers", called, command)
+    _compare(answers, solved, "the released one", released, command)
+    _compare(answers, _places(source.solved), "the released one", _places(source.released), command)
     for id, definition in definitions.items():
-        one = (answers, source.solved, definition.answer_source)
-        other = ("The released notebook", source.released, definition.released_source)
-        for title, notebook, text in (one, other):
-            if (found := matching.answer_above_check(notebook["cells"], id)) != text:
-                what = "no cell" if found is None else "another text in the cell"
+        solved_cell = (answers, source.solved, definition.answer_source)
+        released_cell = ("The released notebook", source.released, definition.released_source)
+        for title, notebook, text in (solved_cell, released_cell):
+            if (present := matching.answer_above_check(notebook["cells"], id)) != text:
+                cell = "no cell" if present is None else "another text in the cell"
                 raise CourseError(
-                    f"{title} differs from the definition: it has {what} {id} above its check. "
+                    f"{title} differs from the definition: it has {cell} {id} above its check. "
                     f"{REFUSED} {command}"
                 )
 
@@ -98,16 +98,16 @@ def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
     return places
 
 
-def check_gradebook(source: Source, cells: Mapping[str, str], others: list[str]) -> None:
+def check_gradebook(source: Source, cells: Mapping[str, str], notebooks: list[str]) -> None:
     """Raises CourseError unless the gradebook has the cells and points of the notebook.
 
     cells: what each is in the gradebook, `in_words`. others: the notebooks of another name whose
     points the gradebook counts in this chapter.
     """
     command = generate(source.chapter)
-    _same("The released notebook", cells_in(source.released), "the gradebook", cells, command)
-    if others:
-        files = " ".join(f"solutions/{source.chapter}/{name}.ipynb" for name in others)
+    _compare("The released notebook", cells_in(source.released), "the gradebook", cells, command)
+    if notebooks:
+        files = " ".join(f"solutions/{source.chapter}/{name}.ipynb" for name in notebooks)
         raise CourseError(
             f"The gradebook counts the points of other notebooks in {source.chapter} as well, "
             f"which nobody can earn. {REFUSED} rm {files}, then {command}. Where nbgrader refuses "
@@ -132,7 +132,7 @@ def check_results(chapter: str, results: Iterable[Result], checks: Mapping[str, 
     """
     known = {cell: in_words(points) for cell, points in checks.items()}
     for result in results:
-        graded = {each.cell: in_words(each.report.possible) for each in result.exercises}
+        graded = {check.cell: in_words(check.report.possible) for check in result.exercises}
         if differ := _differences("The result", graded, "the gradebook", known):
             raise CourseError(
                 f"{result.learner} was graded by other points. {differ} Nothing was written. Run: "
@@ -178,23 +178,23 @@ def _check_asserts(cell: matching.Cell, source: Source) -> None:
         ) from None
 
 
-def _same(
-    one: str, expected: Mapping[str, str], other: str, found: Mapping[str, str], command: str
+def _compare(
+    left: str, expected: Mapping[str, str], right: str, present: Mapping[str, str], command: str
 ) -> None:
-    if differ := _differences(one, expected, other, found):
+    if differ := _differences(left, expected, right, present):
         raise CourseError(f"{differ} {REFUSED} {command}")
 
 
 def _differences(
-    one: str, expected: Mapping[str, str], other: str, found: Mapping[str, str]
+    left: str, expected: Mapping[str, str], right: str, present: Mapping[str, str]
 ) -> str:
     """A sentence that names the cells on which two sides do not agree; empty if there are none."""
-    names = expected.keys() | found.keys()
-    differ = sorted(name for name in names if expected.get(name) != found.get(name))
+    names = expected.keys() | present.keys()
+    differ = sorted(name for name in names if expected.get(name) != present.get(name))
     if not differ:
         return ""
     named = [
-        f"{name} ({expected.get(name, 'not there')} and {found.get(name, 'not there')})"
+        f"{name} ({expected.get(name, 'not there')} and {present.get(name, 'not there')})"
         for name in differ
     ]
-    return f"{one} and {other} do not agree on {listed(named, MOST_NAMED)}."
+    return f"{left} and {right} do not agree on {listed(named, MOST_NAMED)}."

@@ -78,10 +78,10 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Iterable
     namespace: dict[str, Any] = {"__builtins__": builtins, **_LIBRARIES}
     last: list[Any] = []
     try:
-        for one in sorted(wanted):
-            found = caller.look(one)
-            if found.exists:
-                namespace[one] = found.value
+        for variable in sorted(wanted):
+            look = caller.look(variable)
+            if look.exists:
+                namespace[variable] = look.value
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
@@ -92,7 +92,7 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Iterable
     except BaseException as error:
         if is_ours(error):
             raise
-        return _report(name, points, 0.0, _why(error))
+        return _report(name, points, 0.0, _reason(error))
     earned = _earned(tree.body[-1] if tree.body else None, last[0], points)
     return _report(name, points, earned, "")
 
@@ -157,11 +157,11 @@ def _names(program: ast.Module) -> tuple[set[str], set[str]]:
     return read - (_LIBRARIES.keys() | vars(builtins).keys() - set(_RUNS_TEXT.split())), bound
 
 
-def _why(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     """What failed, without the line of a check that may be hidden."""
-    (first, _), where = words_of(error)
+    (first, _), place = words_of(error)
     if is_from_there(error):
-        return f"Your code raised {type(error).__name__}: {first}{where and f' ({where})'}"
+        return f"Your code raised {type(error).__name__}: {first}{place and f' ({place})'}"
     if isinstance(error, AssertionError):
         return first or "One of the instructor's checks failed."
     frames = [

@@ -73,34 +73,34 @@ def profile_for(*, unsafe: bool = False) -> str:
     """The strongest sandbox of this machine; CourseError with the reasons if it has none."""
     if unsafe:
         return profiles.UNSAFE
-    found = profiles.best()
-    if found is None:
+    profile = profiles.best()
+    if profile is None:
         reasons = [profiles.why_not(name) for name in profiles.SAFE]
         raise CourseError(
             "This machine has no sandbox for learners' code, so nothing was graded.\n"
             + "\n".join(f"- {reason}" for reason in reasons)
             + "\nOn a machine that holds nothing of value, --unsafe grades without one."
         )
-    return found
+    return profile
 
 
 def submissions(root: Path, chapter: str, learners: Iterable[str] = ()) -> list[tuple[str, Path]]:
     """The learners who handed the chapter in, and the folders of their submissions."""
     wanted = set(learners)
     sound = [folder for folder in folders(root, chapter) if why_left_out(folder, chapter) is None]
-    found = [(path.name, path / chapter) for path in sound]
-    missing = wanted - {name for name, _ in found}
+    named = [(path.name, path / chapter) for path in sound]
+    missing = wanted - {name for name, _ in named}
     if missing:
         sentence = f"No submission of {chapter} by {', '.join(sorted(missing))}."
         raise CourseError("\n".join([sentence, *left_out(root, chapter)]))
-    return [(name, path) for name, path in found if not wanted or name in wanted]
+    return [(name, path) for name, path in named if not wanted or name in wanted]
 
 
 def folders(root: Path, chapter: str) -> list[Path]:
     """The folders of learners who handed the chapter in, those that are not graded included."""
     folder = root / "course" / "submitted"
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [folder for folder in found if _is_there(folder / chapter)]
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [folder for folder in entries if _is_there(folder / chapter)]
 
 
 def _is_there(folder: Path) -> bool:
@@ -117,8 +117,8 @@ def why_left_out(folder: Path, chapter: str) -> str | None:
     """Why a learner's folder is left out; None if it is not."""
     if folder.is_symlink():
         return "it is a link"
-    if others := _foreign_owners(folder, chapter):
-        names = ", ".join(map(intake.account, others))
+    if strangers := _foreign_owners(folder, chapter):
+        names = ", ".join(map(intake.account, strangers))
         return f"it belongs to {names}, and others may write there (chmod -R go-w)"
     try:
         folder.name.encode()
@@ -147,36 +147,36 @@ def _foreign_owners(folder: Path, chapter: str) -> list[int]:
     by_umask = any(mode & (stat.S_IWGRP | stat.S_ISGID) == stat.S_IWGRP for mode in modes)
     if not by_umask and not any(mode & stat.S_IWOTH for mode in modes):
         return []
-    found = {above[0].st_uid}
+    owners = {above[0].st_uid}
     with contextlib.suppress(OSError):
-        found |= intake.owners_of(folder / chapter)
+        owners |= intake.owners_of(folder / chapter)
     known = {os.getuid(), 0, above[1].st_uid}
-    return sorted(uid for uid in found - known if intake.account(uid) != folder.name)
+    return sorted(uid for uid in owners - known if intake.account(uid) != folder.name)
 
 
 def left_out(root: Path, chapter: str) -> list[str]:
     """A sentence for each folder of a submission, and each file beside them, that is not graded."""
-    found = [(folder, why_left_out(folder, chapter)) for folder in folders(root, chapter)]
+    left = [(folder, why_left_out(folder, chapter)) for folder in folders(root, chapter)]
     place = "it belongs into a chapter's folder: course/submitted/LEARNER/CHAPTER/"
-    found += [(file, place) for file in _misplaced(root)]
+    left += [(file, place) for file in _misplaced(root)]
     submitted = root / "course" / "submitted"
-    named = [(ascii(path.relative_to(submitted).as_posix())[:150], why) for path, why in found]
-    return [f"{name} is not graded: {why}." for name, why in named if why]
+    named = [(ascii(file.relative_to(submitted).as_posix())[:150], text) for file, text in left]
+    return [f"{name} is not graded: {reason}." for name, reason in named if reason]
 
 
 def _misplaced(root: Path) -> list[Path]:
     """Notebooks and archives that lie in no chapter's folder of a learner."""
     submitted, chapters = root / "course" / "submitted", {*paths.released_chapters(root)}
-    found: list[Path] = []
+    files: list[Path] = []
     for folder, inner, names in os.walk(submitted):
         if Path(folder).parent == submitted:
             inner[:] = [name for name in inner if name not in chapters]
-        found += [
+        files += [
             Path(folder, name)
             for name in names
             if name in chapters or name.lower().endswith(_HANDED_IN)
         ]
-    return sorted(found)
+    return sorted(files)
 
 
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
@@ -199,7 +199,7 @@ def not_graded(root: Path, chapter: str) -> list[str]:
     """
     source = matching.source_of(root, chapter)
     submitted = root / "course" / "submitted"
-    found = [path.relative_to(submitted).as_posix() for path in _misplaced(root)]
+    waiting = [path.relative_to(submitted).as_posix() for path in _misplaced(root)]
     for folder in folders(root, chapter):
         submission = taken_in(folder.name, folder / chapter, source)
         earlier = stored(root, folder.name, chapter)
@@ -208,8 +208,8 @@ def not_graded(root: Path, chapter: str) -> list[str]:
         else:
             is_graded = earlier == submission
         if not is_graded:
-            found.append(folder.name)
-    return found
+            waiting.append(folder.name)
+    return waiting
 
 
 class Ungraded(CourseError):
@@ -219,9 +219,9 @@ class Ungraded(CourseError):
         self.results = results
         reasons = dict.fromkeys(fault.sentence.rstrip(".") for fault in faults)
         names = listed([fault.learner for fault in faults], intake.MOST_NAMED)
-        others = f" {n_not_tried} others were not tried." if n_not_tried else ""
+        not_tried = f" {n_not_tried} others were not tried." if n_not_tried else ""
         super().__init__(
-            f"Ungraded because of this machine, not of the learners: {names}.{others} "
+            f"Ungraded because of this machine, not of the learners: {names}.{not_tried} "
             f"{'. '.join(reasons)}. They got no points and lost none. Mend that, and run the same "
             "command again; `course doctor --server` says whether a sandbox works."
         )
@@ -341,7 +341,7 @@ class ResultSink:
 
 
 @contextlib.contextmanager
-def _as_course_error(what: str) -> Iterator[None]:
+def _as_course_error(sentence: str) -> Iterator[None]:
     """Turn an error of the disk or of the gradebook into a sentence.
 
     That of a full disk names no file, so that it is the same for all.
@@ -352,9 +352,9 @@ def _as_course_error(what: str) -> Iterator[None]:
         yield
     except (OSError, SQLAlchemyError) as problem:
         is_full = getattr(problem, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-        why = getattr(problem, "strerror" if is_full else "orig", None) or problem
+        reason = getattr(problem, "strerror" if is_full else "orig", None) or problem
         way_out = "" if is_full else " If something else lies in its place, move it away."
-        raise CourseError(f"{what} ({why}). Nothing is lost.{way_out}") from problem
+        raise CourseError(f"{sentence} ({reason}). Nothing is lost.{way_out}") from problem
 
 
 def is_of(result: Result, submission: Submission, source: Source) -> bool:

@@ -282,8 +282,8 @@ class CellRunner:
         ran = next((run for run in reversed(self.runs) if run.cell_id == cell["id"]), None)
         if cell["source"] == released["source"] or (ran is not None and ran.error is None):
             return
-        why = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
-        self.note_trouble(cell, f"It did not run{why}; the imports are those that were released.")
+        cause = f" ({ran.error}: {ran.message})" if ran is not None and ran.message else ""
+        self.note_trouble(cell, f"It did not run{cause}; the imports are those that were released.")
         added = {**released, "id": f"{cell['id']}-released", "outputs": []}
         self.cells.insert(position + 1, added)  # the loop in `checks` takes this cell next
 
@@ -310,8 +310,8 @@ class CellRunner:
             bound = bound[:1000] if type(bound) is list else []
             names = [name for name in bound if type(name) is str]
             texts = reply.get("error"), reply.get("message"), reply.get("source")
-            error, why, text = (value if type(value) is str else None for value in texts)
-            self._note(cell, error and error[:200], why or "", names, text)
+            error, message, text = (value if type(value) is str else None for value in texts)
+            self._note(cell, error and error[:200], message or "", names, text)
 
     def _note(
         self,

@@ -82,7 +82,7 @@ def _learners(report: ClassReport, name: Name) -> Iterator[list[object]]:
     ids = [exercise.id for exercise in report.exercises]
     yield ["learner", "status", "points", "possible", *ids, "troubles", "repaired", "source"]
     for result in report.results:
-        points = {each.report.exercise_id: report.points(result, each) for each in result.exercises}
+        points = {row.report.exercise_id: report.points(result, row) for row in result.exercises}
         first = [name(result.learner), result.status, report.points(result), report.possible]
         last = [len(result.troubles), len(result.repaired), result.source[:12]]
         yield [*first, *[points.get(id, "") for id in ids], *last]

@@ -61,14 +61,14 @@ def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
 
 def groups_of(pairs: Iterable[Pair]) -> list[tuple[str, list[str], float]]:
     """Groups of pairs that share a learner: exercise, learners, the greatest likeness."""
-    found: list[tuple[str, set[str], float]] = []
+    groups: list[tuple[str, set[str], float]] = []
     for pair in pairs:
-        near = [g for g in found if g[0] == pair.exercise and g[1] & {pair.one, pair.other}]
-        found = [g for g in found if g not in near]
-        members = {pair.one, pair.other}.union(*(g[1] for g in near))
-        found.append((pair.exercise, members, max([pair.likeness, *(g[2] for g in near)])))
-    found.sort(key=lambda g: (-g[2], len(g[1]), g[0]))
-    return [(id, sorted(members), likeness) for id, members, likeness in found]
+        near = [g for g in groups if g[0] == pair.exercise and g[1] & {pair.learner, pair.source}]
+        groups = [g for g in groups if g not in near]
+        members = {pair.learner, pair.source}.union(*(g[1] for g in near))
+        groups.append((pair.exercise, members, max([pair.likeness, *(g[2] for g in near)])))
+    groups.sort(key=lambda g: (-g[2], len(g[1]), g[0]))
+    return [(id, sorted(members), likeness) for id, members, likeness in groups]
 
 
 # charts

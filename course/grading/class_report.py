@@ -49,7 +49,7 @@ class ExerciseSummary:
     """One exercise, in the results of a class."""
 
     id: str
-    found: Sequence[tuple[Result, Graded]]
+    answers: Sequence[tuple[Result, Graded]]
     points: Sequence[float]
     """The points of each learner, as the gradebook has them."""
     hints: int
@@ -57,11 +57,11 @@ class ExerciseSummary:
 
     @property
     def title(self) -> str:
-        return self.found[0][1].report.title
+        return self.answers[0][1].report.title
 
     @property
     def possible(self) -> float:
-        return self.found[0][1].report.possible
+        return self.answers[0][1].report.possible
 
     @property
     def mean(self) -> float:
@@ -75,13 +75,13 @@ class ExerciseSummary:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many answers have each of `STATUSES`."""
-        counted = Counter(status_of(graded) for _, graded in self.found)
+        counted = Counter(status_of(graded) for _, graded in self.answers)
         return {status: counted[status] for status in STATUSES}
 
     @cached_property
     def cases(self) -> dict[str, tuple[int, int]]:
         """By label: how many passed, of how many where it ran."""
-        rows = [row for _, graded in self.found for row in graded.report.rows]
+        rows = [row for _, graded in self.answers for row in graded.report.rows]
         ran = Counter(row.label for row in rows if row.status != "not run")
         passed = Counter(row.label for row in rows if row.status == "passed")
         return {label: (passed[label], number) for label, number in ran.items()}
@@ -90,7 +90,7 @@ class ExerciseSummary:
     def wrong(self) -> list[WrongAnswers]:
         """The ways in which answers are wrong, the commonest first."""
         groups: dict[tuple[str, str], list[Result]] = {}
-        for result, graded in self.found:
+        for result, graded in self.answers:
             if status_of(graded) in (PARTLY, FAILED):
                 groups.setdefault(_reason(graded.report), []).append(result)
         kinds = [
@@ -156,16 +156,16 @@ class ClassReport:
     @cached_property
     def exercises(self) -> list[ExerciseSummary]:
         """The exercises in the order of the chapter."""
-        found: dict[str, list[tuple[Result, Graded]]] = {}
+        by_exercise: dict[str, list[tuple[Result, Graded]]] = {}
         for result in self.graded:
             for graded in result.exercises:
-                found.setdefault(graded.report.exercise_id, []).append((result, graded))
+                by_exercise.setdefault(graded.report.exercise_id, []).append((result, graded))
         cells = [cell for result in self.graded for cell in result.cells]
         code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
         hints = Counter(id for text in code for id in _HINT.findall(text))
         return [
-            ExerciseSummary(id, answers, [self.points(*each) for each in answers], hints[id])
-            for id, answers in found.items()
+            ExerciseSummary(id, answers, [self.points(*answer) for answer in answers], hints[id])
+            for id, answers in by_exercise.items()
         ]
 
     @property
@@ -186,14 +186,14 @@ class ClassReport:
     @cached_property
     def need_help(self) -> list[tuple[Result, str]]:
         """Who has less than half of the points, or nothing that could be graded, and why."""
-        found = []
-        for result in sorted(self.results, key=lambda each: (self.points(each), each.learner)):
+        learners = []
+        for result in sorted(self.results, key=lambda item: (self.points(item), item.learner)):
             if result.status != "graded":
-                found.append((result, result.sentence or result.status))
+                learners.append((result, result.sentence or result.status))
             elif self.points(result) < self.possible / 2:
-                why = filter(None, [self._lateness(result), _why(result)])
-                found.append((result, "; ".join(why)))
-        return found
+                reasons = filter(None, [self._lateness(result), _faults(result)])
+                learners.append((result, "; ".join(reasons)))
+        return learners
 
     def _lateness(self, result: Result) -> str:
         """How late a submission was and what that took off; empty if it took nothing."""
@@ -206,7 +206,7 @@ class ClassReport:
     @cached_property
     def alike(self) -> list[Pair]:
         """Answers like another's or like the library's, the most alike first."""
-        found: list[Pair] = []
+        pairs: list[Pair] = []
         for id, definition in exercise.load(self.chapter).items():
             if isinstance(definition, exercise.Prediction):
                 continue  # a table of predictions: there are few ways to be wrong
@@ -214,14 +214,14 @@ class ClassReport:
                 result.learner: text for result in self.graded if (text := answer_of(result, id))
             }
             given = similar.given_code(definition, self._given_cells)
-            found += similar.pairs(id, answers, given)
-            found += similar.from_library(id, answers, given)
+            pairs += similar.pairs(id, answers, given)
+            pairs += similar.from_library(id, answers, given)
         return sorted(
-            found, key=lambda pair: (-pair.likeness, -pair.shared, pair.exercise, pair.one)
+            pairs, key=lambda pair: (-pair.likeness, -pair.shared, pair.exercise, pair.learner)
         )
 
 
-def _why(result: Result) -> str:
+def _faults(result: Result) -> str:
     """What went wrong in one submission, in a line."""
     parts = []
     counted = [graded for graded in result.exercises if graded.report.possible]
@@ -230,7 +230,7 @@ def _why(result: Result) -> str:
         if not reports:
             continue
         names = [
-            f"{report.title} ({why})" if (why := _what(report)) else report.title
+            f"{report.title} ({fault})" if (fault := _fault(report)) else report.title
             for report in reports
         ]
         is_all = status == NOT_STARTED and len(reports) == len(counted) > 1
@@ -238,7 +238,7 @@ def _why(result: Result) -> str:
     return "; ".join([*parts, *result.troubles])
 
 
-def _what(report: Report) -> str:
+def _fault(report: Report) -> str:
     if report.status == FAILED and any(row.status == PASSED for row in report.rows):
         return report.mistake or "right only where all have the same numbers"
     return report.mistake or ("not defined" if report.status == "missing" else "")

@@ -83,8 +83,8 @@ def kept_cells(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A notebook's cells as a result keeps them: where they are too long, a part of each."""
     if sum(len(cell["source"]) for cell in cells) <= MOST_KEPT:
         return cells
-    each = MOST_KEPT // len(cells)
-    return [{**cell, "source": cut_code(cell["source"], Quota(code=each))} for cell in cells]
+    share = MOST_KEPT // len(cells)
+    return [{**cell, "source": cut_code(cell["source"], Quota(code=share))} for cell in cells]
 
 
 def clean_html(text: str, quota: Quota | None = None) -> str:
@@ -114,12 +114,12 @@ def _opened_anew(text: str) -> int:
     >>> _opened_anew("<b><p><p>") == 3 * _opened_anew("<b>")
     True
     """
-    links, others = Counter[str](), Counter[str]()
-    for found in _FORMATTING.finditer(text):
-        plain = _PLAIN_TAG.match(text, found.start())
+    links, elements = Counter[str](), Counter[str]()
+    for match in _FORMATTING.finditer(text):
+        plain = _PLAIN_TAG.match(text, match.start())
         tag = plain[0] if plain else text  # elsewhere its end may be anywhere
-        (links if found[0].lower() == "<a" else others)[tag] += 1
-    opened = sum(min(count, 3) * (len(tag) + _ELEMENT) for tag, count in others.items())
+        (links if match[0].lower() == "<a" else elements)[tag] += 1
+    opened = sum(min(count, 3) * (len(tag) + _ELEMENT) for tag, count in elements.items())
     return text.count("<") * (opened + max(map(len, links), default=0) + _ELEMENT)
 
 
@@ -145,18 +145,18 @@ def clean_markdown(source: str, quota: Quota | None = None) -> str:
     quota = quota or Quota()
     quota.markdown -= len(source)
     source = _SPACES.sub(" " * 100, source)  # rendering takes quadratic time in them
-    found: list[str] = []
+    rendered_texts: list[str] = []
     begun = time.monotonic()
     try:
         if quota.markdown >= 0 and quota.seconds > 0:
             without_files = _PASTED.sub(r"*(a picture: \1)*", source)
-            limited(lambda: found.append(markdown2html(without_files)), quota.seconds)
+            limited(lambda: rendered_texts.append(markdown2html(without_files)), quota.seconds)
     except (Exception, TimeLimit):  # a picture that is not there, a quote within a thousand quotes
         pass
     quota.seconds -= time.monotonic() - begun
-    if found and _HARMLESS.fullmatch(source):
+    if rendered_texts and _HARMLESS.fullmatch(source):
         return source  # rendering it again takes no longer
-    rendered = clean_html(found[0], quota).strip() if found else _as_text(source)
+    rendered = clean_html(rendered_texts[0], quota).strip() if rendered_texts else _as_text(source)
     quota.rendered -= len(rendered)
     if quota.rendered < 0:
         rendered = _as_text(source)
@@ -169,8 +169,8 @@ def clean_markdown(source: str, quota: Quota | None = None) -> str:
 def _as_text(source: str) -> str:
     """The beginning of a text as it was typed, with no sign in it that begins a formula."""
     shown = html.escape(source[:MOST_LEFT]).replace("\\", "&#92;").replace("$", "&#36;")
-    rest = "\n[The rest is left out: it takes too long to show.]" * (len(source) > MOST_LEFT)
-    return f"<pre>{shown}{rest}</pre>"
+    note = "\n[The rest is left out: it takes too long to show.]" * (len(source) > MOST_LEFT)
+    return f"<pre>{shown}{note}</pre>"
 
 
 def clean_outputs(outputs: Any, quota: Quota | None = None) -> list[Output]:

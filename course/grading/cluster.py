@@ -48,17 +48,17 @@ class Cluster:
             at = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
             self._client: Any = Client(**at, timeout=SECONDS, set_as_default=False)
             self._client.wait_for_workers(1, timeout=SECONDS)
-            found: dict[str, Any] = self._client.run(_described)
+            workers: dict[str, Any] = self._client.run(_described)
         except (OSError, TimeoutError, ValueError) as problem:
             raise CourseError(f"No worker answers at {address} ({problem}).") from None
         expected, _ = _described()
-        for name, (versions, _) in found.items():
+        for name, (versions, _) in workers.items():
             if versions != expected:
                 self.close()
                 raise CourseError(
                     f"{name} has {versions}, this machine {expected}: install the same."
                 )
-        self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in found.values()])
+        self.profile = profiles.UNSAFE if unsafe else _common([has for _, has in workers.values()])
 
     def close(self) -> None:
         """Leave the scheduler; the workers stay."""
@@ -75,11 +75,11 @@ class Cluster:
         """
         from distributed import KilledWorker, as_completed
 
-        waiting, most = iter(jobs), limits or Limits()
+        waiting, bounds = iter(jobs), limits or Limits()
         sent: dict[str, Job] = {}
 
         def send(job: Job) -> Any:
-            future = self._client.submit(_graded, source, job, self.profile, most, pure=False)
+            future = self._client.submit(_graded, source, job, self.profile, bounds, pure=False)
             sent[future.key] = job
             return future
 
@@ -90,7 +90,7 @@ class Cluster:
             room = max(1, threads) * (AHEAD + 1) - len(sent)
             done.update([send(job) for job in islice(waiting, max(0, room))])
 
-        def found(future: Any) -> Result | None:
+        def result_of(future: Any) -> Result | None:
             """The result; None if workers died with the submission."""
             try:
                 result: Result = future.result()
@@ -103,7 +103,7 @@ class Cluster:
         suspects = list[Job]()
         fill()
         for future in done:
-            job, result = sent.pop(future.key), found(future)
+            job, result = sent.pop(future.key), result_of(future)
             if result is None:
                 suspects.append(job)
             else:
@@ -111,7 +111,7 @@ class Cluster:
             fill()
         for job in suspects:
             ended = judge.ungraded(source, job.submission, job.seed, pool.WORKER_ENDED)
-            yield found(send(job)) or ended
+            yield result_of(send(job)) or ended
 
 
 def _common(offered: list[list[str]]) -> str:

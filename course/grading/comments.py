@@ -34,14 +34,14 @@ def comment(
         check_grades(book, chapter, config)
         for learner in learners:
             try:
-                found = book.find_comment(exercise, chapter, chapter, learner)
+                entry = book.find_comment(exercise, chapter, chapter, learner)
             except MissingEntry:
                 raise CourseError(
                     f"The gradebook has no answer of {learner}'s to {exercise}: "
                     f"course grade {chapter}"
                 ) from None
-            if found.manual_comment in (None, "", text) or replace:
-                found.manual_comment = text
+            if entry.manual_comment in (None, "", text) or replace:
+                entry.manual_comment = text
                 written.append(learner)
             else:
                 kept.append(learner)
@@ -55,7 +55,7 @@ def _wrong_in_the_same_way(root: Path, chapter: str, exercise: str, like: str) -
     if summary is None:
         names = ", ".join(exercise.id for exercise in exercises) or "nothing that is graded"
         raise CourseError(f"{chapter} has no graded exercise {exercise}; it has {names}.")
-    if like not in [result.learner for result, _ in summary.found]:
+    if like not in [result.learner for result, _ in summary.answers]:
         raise CourseError(f"Nothing by {like} is graded in {chapter}.")
     for kind in summary.wrong:
         if like in kind.learners:

@@ -32,10 +32,10 @@ IMPORTED = ("numpy", "matplotlib", "ipython", "matplotlib-inline", "graphviz", "
 def lay_out(stage: Path) -> None:
     """The packages `tensorkit` and `course` as they exist in the sandbox."""
     library, course = Path(tensorkit.__path__[0]), Path(__file__).parents[1]
-    found = [file for name in COURSE_FILES for file in course.glob(name)]
-    copies = {stage / "course" / file.relative_to(course): file for file in found}
-    found = [file for file in library.rglob("*") if file.is_file()]
-    copies |= {stage / "tensorkit" / file.relative_to(library): file for file in found}
+    files = [file for name in COURSE_FILES for file in course.glob(name)]
+    copies = {stage / "course" / file.relative_to(course): file for file in files}
+    files = [file for file in library.rglob("*") if file.is_file()]
+    copies |= {stage / "tensorkit" / file.relative_to(library): file for file in files}
     copies[stage / "course" / "__init__.py"] = course / "sandbox" / "sandboxed.py"
     for copy, file in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -47,11 +47,11 @@ def lay_out(stage: Path) -> None:
 @cache
 def readable() -> tuple[str, ...]:
     """The files and folders of this machine that the sandbox shows: Python and its libraries."""
-    found = [entry for folder in _standard_library() for entry in _entries(folder)]
-    found += [str(distribution) for distribution in _distributions()]
-    found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
-    found += [str(path) for path in Path(sys.base_prefix, "lib").glob("*.so*")]
-    return tuple(dict.fromkeys(path for path in found if Path(path).exists()))
+    paths = [entry for folder in _standard_library() for entry in _entries(folder)]
+    paths += [str(distribution) for distribution in _distributions()]
+    paths += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
+    paths += [str(path) for path in Path(sys.base_prefix, "lib").glob("*.so*")]
+    return tuple(dict.fromkeys(path for path in paths if Path(path).exists()))
 
 
 def _standard_library() -> list[Path]:
@@ -69,7 +69,7 @@ def _entries(folder: Path) -> list[str]:
 @cache
 def _distributions() -> list[Path]:
     """What the distributions in `IMPORTED`, and those that they need, have installed."""
-    wanted, seen, found = list(IMPORTED), set(), []
+    wanted, seen, places = list(IMPORTED), set(), []
     while wanted:
         name = re.sub(r"[-_.]+", "-", wanted.pop()).lower()
         if name in seen:
@@ -80,11 +80,11 @@ def _distributions() -> list[Path]:
         except importlib.metadata.PackageNotFoundError:
             continue  # a requirement of another platform or Python
         tops = {Path(file.parts[0]) for file in distribution.files or ()}
-        found += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
+        places += [Path(str(distribution.locate_file(top))) for top in tops if top.name != ".."]
         needed = [text for text in distribution.requires or () if "extra ==" not in text]
         wanted += [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in needed]
     left_out = ("bin", "__pycache__", "share", "include")
-    return sorted({path for path in found if path.name not in left_out})
+    return sorted({path for path in places if path.name not in left_out})
 
 
 def import_path() -> list[str]:

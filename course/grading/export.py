@@ -81,7 +81,7 @@ class PlatformExport(NbgraderExport):
         if missing:
             names = listed(missing, intake.MOST_NAMED)
             raise CourseError(f"{self.identities} does not name {names}. Nothing was written.")
-        return {learner: {**found, **known[learner]} for learner, found in persons.items()}
+        return {learner: {**columns, **known[learner]} for learner, columns in persons.items()}
 
     def person(self, grade: Grade) -> dict[str, str]:
         """What the gradebook knows of a person, by `person_columns`."""
@@ -138,22 +138,22 @@ def _identities(file: Path, columns: tuple[str, ...]) -> dict[str, dict[str, str
             + " A comma has to stand between them."
             * any(";" in name for name in names)
         )
-    found: dict[str, dict[str, str]] = {}
+    identities: dict[str, dict[str, str]] = {}
     owners: dict[tuple[str, str], str] = {}
     for row in rows:
         learner = row.pop("learner")
-        if learner in found or None in row or None in row.values():
+        if learner in identities or None in row or None in row.values():
             raise CourseError(f"{file}: {learner} stands there twice, or its row is not whole.")
-        found[learner] = row
+        identities[learner] = row
         for column in sorted(row.keys() - _SHARED):
             value = row[column].strip().casefold()
-            other = owners.setdefault((column, value), learner) if value else learner
-            if other != learner:
+            owner = owners.setdefault((column, value), learner) if value else learner
+            if owner != learner:
                 raise CourseError(
-                    f"{file}: {other} and {learner} have the same {column}, {row[column]!a}. The "
+                    f"{file}: {owner} and {learner} have the same {column}, {row[column]!a}. The "
                     "points of one would go to the other. Nothing was written."
                 )
-    return found
+    return identities
 
 
 class CanvasExport(PlatformExport):
@@ -167,8 +167,8 @@ class CanvasExport(PlatformExport):
     def person(self, grade: Grade) -> dict[str, str]:
         """Canvas looks for a person by ID, then by the two of the SIS, then by name."""
         name = ", ".join(filter(None, [grade.last_name, grade.first_name])) or grade.learner
-        rest = {"ID": "", "SIS User ID": "", "SIS Login ID": grade.learner, "Section": ""}
-        return {"Student": name, **rest}
+        ids = {"ID": "", "SIS User ID": "", "SIS Login ID": grade.learner, "Section": ""}
+        return {"Student": name, **ids}
 
     def rows_above(self, grades: list[Grade], width: int) -> list[list[str]]:
         """Canvas's row of the possible points."""
@@ -234,14 +234,12 @@ class CsvExport(NbgraderExport, CsvExportPlugin):
 
     def write(self, gradebook: Gradebook) -> None:
         """Write what nbgrader's own plugin writes."""
-        known = {each.name for each in gradebook.assignments if each.notebooks}
+        known = {entry.name for entry in gradebook.assignments if entry.notebooks}
         built = paths.released_chapters(paths.course_root())
         for chapter in map(str, self.assignment or sorted(known.intersection(built))):
             check_grades(gradebook, chapter, self.config)
         persons = gradebook.students
-        _check_safe(
-            {each.id: (each.id, each.first_name, each.last_name, each.email) for each in persons}
-        )
+        _check_safe({row.id: (row.id, row.first_name, row.last_name, row.email) for row in persons})
         CsvExportPlugin.export(self, gradebook)
 
 

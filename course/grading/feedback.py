@@ -68,7 +68,7 @@ def check_or_exit(root: Path, chapter: str, learners: Set[str], config: Config) 
     nbgrader would print a CourseError with its traceback. config: nbgrader's.
     """
     try:
-        results = [each for each in all_stored(root, chapter) if each.learner in learners]
+        results = [result for result in all_stored(root, chapter) if result.learner in learners]
         check_current(root, matching.source_of(root, chapter), results, config)
     except CourseError as problem:
         raise SystemExit(f"course: {problem}") from None
@@ -120,7 +120,7 @@ class Heading(GetGrades):
         files.write(folder / NOTE, _shown(root, chapter, grade))
         title = matching.source_of(root, chapter).title
         names["heading"] = {"title": title, **_heading(grade, is_due=bool(handed.duedate))}
-        statuses = {each.cell: class_report.status_of(each) for each in result.exercises}
+        statuses = {check.cell: class_report.status_of(check) for check in result.exercises}
         answer = ""  # a check stands below the answer that it is about
         for cell in nb.cells:
             marks = cell.metadata.get("nbgrader", {})
@@ -142,13 +142,13 @@ _SIGNS = (("good", "✓"), ("half", "◐"), ("bad", "✗"), ("open", "○"))
 """A class of the page's style and a sign, for each of `class_report.STATUSES`."""
 
 
-def _status(score: float | None, possible: float | None, found: str | None) -> str:
+def _status(score: float | None, possible: float | None, by_check: str | None) -> str:
     """How an answer is: by its points, which a person may have changed; else as its check found."""
     if score is None or not possible:
-        return found or class_report.NOT_STARTED
+        return by_check or class_report.NOT_STARTED
     if score > 0:
         return class_report.PASSED if score >= possible else class_report.PARTLY
-    return class_report.NOT_STARTED if found == class_report.NOT_STARTED else class_report.FAILED
+    return class_report.NOT_STARTED if by_check == class_report.NOT_STARTED else class_report.FAILED
 
 
 def older_than_grades(root: Path, chapter: str, config: Config) -> list[str]:
@@ -208,11 +208,11 @@ class Formulas(Preprocessor):
 def _in_time(text: str, resources: dict[str, Any]) -> str:
     """A text with its formulas as MathML, as it was if a notebook's formulas take too long."""
     left = resources.get(_LEFT, LONGEST)
-    begun, found = time.monotonic(), [text]
+    begun, texts = time.monotonic(), [text]
     with suppress(TimeLimit):
-        limited(lambda: found.append(with_mathml(text)), max(left, LONGEST / 20))
+        limited(lambda: texts.append(with_mathml(text)), max(left, LONGEST / 20))
     resources[_LEFT] = left - (time.monotonic() - begun)
-    return found[-1]
+    return texts[-1]
 
 
 def with_mathml(text: str) -> str:
@@ -224,21 +224,21 @@ def with_mathml(text: str) -> str:
     return _FORMULA.sub(_replaced, text)
 
 
-def _replaced(found: re.Match[str]) -> str:
-    if found["code"]:
-        return found[0]
-    latex = unescape(found["block"] or found["inline"])
+def _replaced(match: re.Match[str]) -> str:
+    if match["code"]:
+        return match[0]
+    latex = unescape(match["block"] or match["inline"])
     if len(latex) > MOST:
-        return found[0]
+        return match[0]
     import nh3  # as the converter, of the extra `teach`
     from latex2mathml.converter import convert_to_element
 
     try:
-        tree = convert_to_element(latex, display="block" if found["block"] else "inline")
+        tree = convert_to_element(latex, display="block" if match["block"] else "inline")
         text = tostring(tree, "unicode").replace("&amp;#", "&#")  # the tree's signs are references
         # nothing that a formula does not need, and nothing that markdown reads
         allowed = {"*": set(_ATTRIBUTES.split())}
         clean = nh3.clean(text, tags=set(_TAGS.split()), attributes=allowed)
         return re.sub(r"[*_`~\[\]\\$\n^|!]", lambda sign: f"&#{ord(sign[0])};", clean)
     except (Exception, RecursionError):  # whatever the converter makes of a learner's formula
-        return found[0]
+        return match[0]

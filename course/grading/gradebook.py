@@ -53,10 +53,10 @@ class ChapterEntries:
             ) from None
         assignment = notebook.assignment
         self._name, self._id, self._due = chapter, assignment.id, assignment.duedate
-        self._notebooks = {each.id for each in assignment.notebooks}
+        self._notebooks = {entry.id for entry in assignment.notebooks}
         self._notebook = notebook.id
-        others = [each for each in assignment.notebooks if each.name != notebook.name]
-        self.others = [each.name for each in others if each.max_score]
+        extra = [entry for entry in assignment.notebooks if entry.name != notebook.name]
+        self.extra_notebooks = [entry.name for entry in extra if entry.max_score]
         """Notebooks of another name whose points the gradebook counts in this chapter."""
         answers = {cell.name for cell in notebook.solution_cells}
         self.checks = {
@@ -101,13 +101,13 @@ class ChapterEntries:
         rows = select(BaseCell.name, Grade.auto_score).join(Grade, Grade.cell_id == BaseCell.id)
         rows = rows.where(Grade.notebook_id == notebook.id)
         points = {tuple(row) for row in book.db.execute(rows)}
-        found = (
-            points.issuperset((each.cell, each.report.score) for each in result.exercises)
+        is_there = (
+            points.issuperset((check.cell, check.report.score) for check in result.exercises)
             and _moment(result.timestamp) in (None, notebook.assignment.timestamp)
             and (notebook.late_submission_penalty or 0) == (_penalty(notebook, self._config) or 0)
         )
         book.db.rollback()  # what was read is not kept: others may change it
-        return found
+        return is_there
 
     def check(self, results: Sequence[Result]) -> None:
         """Raises CourseError unless the gradebook has all of these results, with its points.
@@ -218,8 +218,8 @@ class ChapterEntries:
         of = _NOTEBOOKS.c.assignment_id == id
         columns = select(_NOTEBOOKS.c.notebook_id, _NOTEBOOKS.c.id).where(of)
         notebooks = {row.notebook_id: row.id for row in database.execute(columns)}
-        for each in self._notebooks - notebooks.keys():
-            notebooks[each] = self._add(_NOTEBOOKS, notebook_id=each, assignment_id=id)
+        for notebook in self._notebooks - notebooks.keys():
+            notebooks[notebook] = self._add(_NOTEBOOKS, notebook_id=notebook, assignment_id=id)
         return notebooks[self._notebook]
 
     def _add(self, table: Table, **columns: Any) -> str:
@@ -230,16 +230,16 @@ class ChapterEntries:
         """Take off what lateness costs now."""
         penalty = None
         if self._due is not None:
-            found = self._book.db.get_one(SubmittedNotebook, notebook, populate_existing=True)
-            penalty = _penalty(found, self._config)
+            entry = self._book.db.get_one(SubmittedNotebook, notebook, populate_existing=True)
+            penalty = _penalty(entry, self._config)
         of = _NOTEBOOKS.c.id == notebook
         self._book.db.execute(update(_NOTEBOOKS).where(of).values(late_submission_penalty=penalty))
 
 
 def _moment(timestamp: str | None) -> datetime | None:
     """A moment of a result as the gradebook has it."""
-    found = datetime.fromisoformat(timestamp) if timestamp else None
-    return found.astimezone(UTC).replace(tzinfo=None) if found else None
+    moment = datetime.fromisoformat(timestamp) if timestamp else None
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment else None
 
 
 def _penalty(notebook: SubmittedNotebook, config: Config) -> float | None:
@@ -262,7 +262,7 @@ def check_current(root: Path, source: Source, results: Sequence[Result], config:
     agreement.check_notebooks(source)
     with closing(ChapterEntries(root, source.chapter, config)) as entries:
         # before the versions: `course grade`, the command for these, would refuse
-        agreement.check_gradebook(source, entries.cells, entries.others)
+        agreement.check_gradebook(source, entries.cells, entries.extra_notebooks)
         agreement.check_versions(source, results)
         entries.check(results)
 
@@ -286,10 +286,8 @@ def class_list(root: Path, config: Config) -> set[str]:
     if not (known := roster(root, config)):
         return set()
     with opened(root, config) as book:
-        persons = [
-            each for each in book.students if each.first_name or each.last_name or each.email
-        ]
-        return {each.id for each in persons} or {*known}
+        persons = [row for row in book.students if row.first_name or row.last_name or row.email]
+        return {row.id for row in persons} or {*known}
 
 
 def opened(root: Path, config: Config) -> Gradebook:

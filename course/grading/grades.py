@@ -45,9 +45,9 @@ class Grade:
 def grades_of(book: Gradebook, chapter: str) -> list[Grade]:
     """The grades of everybody whom the gradebook knows, penalties for lateness taken off."""
     possible = book.find_assignment(chapter).max_score
-    found = {each.student_id: each for each in book.assignment_submissions(chapter)}
+    entries = {entry.student_id: entry for entry in book.assignment_submissions(chapter)}
     students = sorted(book.students, key=lambda student: student.id)
-    return [grade_of(student, found.get(student.id), possible) for student in students]
+    return [grade_of(student, entries.get(student.id), possible) for student in students]
 
 
 def by_learner(root: Path, chapter: str, config: Config) -> dict[str, Grade]:
@@ -58,12 +58,12 @@ def by_learner(root: Path, chapter: str, config: Config) -> dict[str, Grade]:
 
 def grade_of(student: Student, entry: SubmittedAssignment | None, possible: float) -> Grade:
     """The grade of one person. entry: what the gradebook has of them in the chapter."""
-    if entry and not any(each.grades for each in entry.notebooks):
+    if entry and not any(notebook.grades for notebook in entry.notebooks):
         entry = None  # an extension alone
     moment = entry.timestamp.replace(tzinfo=UTC) if entry and entry.timestamp else None
     notebooks = entry.notebooks if entry else []
-    points = {each.name: each.score for notebook in notebooks for each in notebook.grades}
-    comments = {each.name: each.comment for notebook in notebooks for each in notebook.comments}
+    points = {grade.name: grade.score for notebook in notebooks for grade in notebook.grades}
+    comments = {row.name: row.comment for notebook in notebooks for row in notebook.comments}
     return Grade(
         student.id,
         student.first_name or "",
@@ -107,7 +107,7 @@ def check_given(book: Gradebook, chapter: str, learners: Set[str]) -> None:
     """
     for entry in book.assignment_submissions(chapter):
         grades = [grade for notebook in entry.notebooks for grade in notebook.grades]
-        if entry.student_id not in learners and any(each.auto_score is not None for each in grades):
+        if entry.student_id not in learners and any(row.auto_score is not None for row in grades):
             raise CourseError(
                 f"{entry.student_id!a} has points in the gradebook, but course/graded/ has no "
                 f"result that says how. Nothing was written. Run: {agreement.again(chapter)}"

@@ -125,8 +125,8 @@ def owners_of(folder: Path) -> set[int]:
 
     Raises OSError for a link, for what is no folder, and for one that cannot be read.
     """
-    with _opened(str(folder)) as opened, os.scandir(opened) as found:
-        names = [".", *(entry.name for entry in islice(found, MOST_FILES))]
+    with _opened(str(folder)) as opened, os.scandir(opened) as entries:
+        names = [".", *(entry.name for entry in islice(entries, MOST_FILES))]
         return {_status(opened, name).st_uid for name in names}
 
 
@@ -138,9 +138,9 @@ def account(uid: int) -> str:
         return f"the user number {uid}"
 
 
-def _check_owner(found: os.stat_result, owners: Set[int] | None) -> None:
-    if owners is not None and found.st_uid not in owners:
-        raise Refused(f"It belongs to {account(found.st_uid)}.")
+def _check_owner(status: os.stat_result, owners: Set[int] | None) -> None:
+    if owners is not None and status.st_uid not in owners:
+        raise Refused(f"It belongs to {account(status.st_uid)}.")
 
 
 Folder = int
@@ -169,8 +169,8 @@ def exchange_secret(folder: Path) -> str | None:
 
 
 def _entries(folder: Folder) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as found:
-        for number, entry in enumerate(found):
+    with os.scandir(folder) as entries:
+        for number, entry in enumerate(entries):
             if number >= MOST_FILES:
                 raise Refused(f"The folder holds more than {MOST_FILES} files.")
             yield entry
@@ -188,35 +188,35 @@ def _notebook(names: list[str], chapter: str, notes: list[str]) -> str:
     if expected in names:
         return expected
     seen = [name for name in names if not name.startswith(".")]
-    found = [name for name in seen if name.lower().endswith(".ipynb")]
+    named = [name for name in seen if name.lower().endswith(".ipynb")]
     # as browsers and mail programs save it
-    found = found or [name for name in seen if name.lower().endswith((".ipynb.txt", ".ipynb.json"))]
-    if len(found) == 1:
-        notes.append(f"The notebook was called {_shown(found[0])}; it is taken for {expected}.")
-        return found[0]
+    named = named or [name for name in seen if name.lower().endswith((".ipynb.txt", ".ipynb.json"))]
+    if len(named) == 1:
+        notes.append(f"The notebook was called {_shown(named[0])}; it is taken for {expected}.")
+        return named[0]
     archives = [name for name in names if name.lower().endswith(".zip")]
-    if not found and len(archives) == 1:
+    if not named and len(archives) == 1:
         notes.append(f"The notebook came in the archive {_shown(archives[0])}.")
         return archives[0]
-    if found:
-        count = len(found)
+    if named:
+        count = len(named)
         raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")
-    others = [_shown(name) for name in names if name not in _NOT_HANDED_IN][:5]
-    there = f", but {', '.join(others)}" if others else ""
-    raise Refused(f"There is no notebook {expected}{there}. {AGAIN}")
+    other_files = [_shown(name) for name in names if name not in _NOT_HANDED_IN][:5]
+    instead = f", but {', '.join(other_files)}" if other_files else ""
+    raise Refused(f"There is no notebook {expected}{instead}. {AGAIN}")
 
 
 def _content(folder: Folder, name: str, owners: Set[int] | None = None) -> bytes:
     opened = os.open(name, _FILE, dir_fd=folder)
-    found = os.fstat(opened)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(opened)
+    if not stat.S_ISREG(status.st_mode):
         os.close(opened)
         raise Refused(f"{_shown(name)} is not a file.")
     with os.fdopen(opened, "rb") as file:
-        _check_owner(found, owners)
-        if found.st_size > MOST_BYTES:
+        _check_owner(status, owners)
+        if status.st_size > MOST_BYTES:
             is_archive = name.lower().endswith(".zip")
-            raise Refused(_LARGE_ARCHIVE if is_archive else too_large(found.st_size))
+            raise Refused(_LARGE_ARCHIVE if is_archive else too_large(status.st_size))
         return file.read(MOST_BYTES + 1)[:MOST_BYTES]
 
 
@@ -230,7 +230,7 @@ def _from_archive(content: bytes, expected: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = [entry for entry in archive.infolist() if entry.filename.endswith(".ipynb")]
             entries = [entry for entry in entries if "__MACOSX" not in entry.filename]
-            named = [each for each in entries if Path(each.filename).name == expected] or entries
+            named = [entry for entry in entries if Path(entry.filename).name == expected] or entries
             if len(named) != 1:
                 raise Refused(f"The archive holds {len(named)} notebooks instead of one.")
             if named[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -119,9 +119,9 @@ class Collect(default.ExchangeCollect):
 
     def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Of the submissions in one learner's name those that are the learner's, newest first."""
-        own = [record for record in records if self._is_own(record)]
-        found: list[dict[str, Any]] = super()._sort_by_timestamp(own)
-        return found or [{**records[0], "username": ""}]
+        own_records = [record for record in records if self._is_own(record)]
+        newest_first: list[dict[str, Any]] = super()._sort_by_timestamp(own_records)
+        return newest_first or [{**records[0], "username": ""}]
 
     def _is_own(self, record: dict[str, Any]) -> bool:
         learner = record["username"]
@@ -130,21 +130,21 @@ class Collect(default.ExchangeCollect):
             return False
         entry = Path(self.inbound_path, record["filename"])
         try:
-            found = intake.owners_of(entry)
+            owning = intake.owners_of(entry)
         except OSError as problem:  # a link, a file, a closed folder, or nothing any more
             with contextlib.suppress(OSError):  # then there is nothing to name
                 owner = intake.account(entry.lstat().st_uid)
                 self.log.error("%r of %s is not collected: %s", entry.name, owner, problem)
             return False
         owners = self._owners(learner)
-        others = sorted(found - (found if owners is None else owners))
-        if others:
+        strangers = sorted(owning - (owning if owners is None else owners))
+        if strangers:
             self.log.error(
                 "%r is not collected: it is in the name of %r and belongs to %r. (If accounts are "
                 "named otherwise than learners: c.ExchangeCollect.check_owner = False.)",
-                *(record["filename"], learner, ", ".join(map(intake.account, others))),
+                *(record["filename"], learner, ", ".join(map(intake.account, strangers))),
             )
-        return not others
+        return not strangers
 
     def _owners(self, learner: str) -> set[int] | None:
         """The users to whom a submission of this learner's may belong; None if anybody."""
@@ -168,11 +168,11 @@ class Collect(default.ExchangeCollect):
             return
         for sentence in left_out:
             self.log.warning("%s: left out: %s", src, sentence)
-        when = _noted(Path(src).name)
-        if when is None or abs(arrived - when) > TOLERANCE:
-            self.log.warning("%s says %s, but arrived %s; that counts.", src, when, arrived)
-            when = arrived
-        files.write(beside / "timestamp.txt", when.strftime("%Y-%m-%d %H:%M:%S.%f UTC"))
+        moment = _noted(Path(src).name)
+        if moment is None or abs(arrived - moment) > TOLERANCE:
+            self.log.warning("%s says %s, but arrived %s; that counts.", src, moment, arrived)
+            moment = arrived
+        files.write(beside / "timestamp.txt", moment.strftime("%Y-%m-%d %H:%M:%S.%f UTC"))
         beside.rename(dest)
 
 
@@ -195,8 +195,8 @@ class ReleaseFeedback(default.ExchangeReleaseFeedback):
     def copy_files(self) -> None:
         """Release the pages, each also under the name by which its learner looks for it."""
         chapter, root = str(self.coursedir.assignment_id), Path(self.coursedir.root)
-        where = root / self.coursedir.feedback_directory
-        pages = list(where.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
+        feedback = root / self.coursedir.feedback_directory
+        pages = list(feedback.glob(f"{self.coursedir.student_id}/{chapter}/{chapter}.html"))
         learners = {page.parents[1].name for page in pages}
         check_or_exit(root, chapter, learners, self.config)
         if older := sorted(learners.intersection(older_than_grades(root, chapter, self.config))):
@@ -215,16 +215,16 @@ class ReleaseFeedback(default.ExchangeReleaseFeedback):
             released = Path(
                 self.dest_path, f"{notebook_hash(secret=secret, notebook_id=chapter)}.html"
             )
-            for other in sorted(submitted.glob("*.ipynb"))[: intake.MOST_NAMED]:
-                if other.stem != chapter and released.is_file():
-                    name = notebook_hash(secret=secret, notebook_id=other.stem)
+            for notebook in sorted(submitted.glob("*.ipynb"))[: intake.MOST_NAMED]:
+                if notebook.stem != chapter and released.is_file():
+                    name = notebook_hash(secret=secret, notebook_id=notebook.stem)
                     shutil.copy(released, released.with_name(f"{name}.html"))
 
 
 def _noted(folder: str) -> datetime | None:
     """The time in the name of a folder of the exchange: NAME+CHAPTER+TIME+..."""
     try:
-        found = parse_utc(folder.rsplit("+", 3)[2])
+        moment = parse_utc(folder.rsplit("+", 3)[2])
     except (IndexError, ValueError, AttributeError, OverflowError):
         return None
-    return found.replace(tzinfo=UTC) if found is not None else None
+    return moment.replace(tzinfo=UTC) if moment is not None else None

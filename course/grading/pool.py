@@ -53,8 +53,8 @@ def results(
 
     A job is asked for when there is a worker for it: a class's notebooks may be gigabytes.
     """
-    rest = iter(jobs)
-    first = list(islice(rest, workers))
+    waiting = iter(jobs)
+    first = list(islice(waiting, workers))
     pool = [
         Worker(number, source, profile, limits or Limits(), core=number)
         for number in range(len(first))
@@ -62,7 +62,7 @@ def results(
     try:
         for worker in pool:
             worker.start()
-        yield from _graded(pool, chain(first, rest))
+        yield from _graded(pool, chain(first, waiting))
     finally:
         for worker in pool:
             worker.close()
@@ -162,14 +162,14 @@ class Worker:
         try:
             if not self._connection.poll():
                 raise TimeoutError
-            found: Result | CourseError = self._connection.recv()
+            result: Result | CourseError = self._connection.recv()
         except (EOFError, OSError):
             self.close()
             return judge.ungraded(self.source, job.submission, job.seed, WORKER_ENDED)
-        if isinstance(found, CourseError):
-            raise found
+        if isinstance(result, CourseError):
+            raise result
         self.job = None
-        return found
+        return result
 
     def close(self) -> None:
         """End the program; it is started again with the next job."""

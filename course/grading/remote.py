@@ -75,14 +75,14 @@ class Caller:
     def look(self, name: str, library: Iterable[str] = ()) -> Looked:
         """What a name of the notebook means, and which of these names of the library changed."""
         try:
-            found = self.call("look", name, list(library))
+            reply = self.call("look", name, list(library))
         except BaseException as error:
             if isinstance(error, TimeLimitThere) or is_from_there(error):
                 return Looked()
             raise
-        if type(found) is not tuple or len(found) != 3:
+        if type(reply) is not tuple or len(reply) != 3:
             raise WireError("What a name means is damaged.")
-        value, source, overwritten = found
+        value, source, overwritten = reply
         text = source[:LONGEST_SOURCE] if type(source) is str else None
         return Looked(True, value, text, _texts(overwritten))
 
@@ -164,11 +164,11 @@ class Caller:
         """Write other numbers through the arguments on both sides; both results must show them."""
         memories = [bytes_of(owner) for owner in owners]
         before = [memory.copy() for memory in memories]
-        other = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in memories]
-        sent = [content.tobytes() for content in other]
+        bits = [np.frombuffer(os.urandom(len(memory)), np.uint8) & 1 for memory in memories]
+        sent = [content.tobytes() for content in bits]
         reply, blocks = self.session.ask({"do": "probe"}, sent, seconds=1.0)
         once_more = Decoder(blocks, self._remote_object).decode(reply.get("value"))
-        for memory, content in zip(memories, other, strict=True):
+        for memory, content in zip(memories, bits, strict=True):
             memory[:] = content
         shown = _numbers(value)
         for memory, content in zip(memories, before, strict=True):
@@ -288,7 +288,7 @@ class Answer(Handle):
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.caller.call(self.number, *args, **options)
 
-    def there(self, name: str, *args: Any) -> Any:
+    def call_there(self, name: str, *args: Any) -> Any:
         """What a function of the course, one of `learner._FUNCTIONS`, gives for the answer."""
         return self.caller.call(name, self, *args)
 
@@ -324,7 +324,7 @@ def run_case(
             raise
         outcome.ended, outcome.error = "raised", error
         # any other error was raised in the definition, by what the answer gave back
-        outcome.message, outcome.where = words_of(error)
+        outcome.message, outcome.place = words_of(error)
     if outcome.ended == "returned" and not exercise.changes_arguments:
         outcome.changed = changed(arguments, untouched)
     return outcome
@@ -339,17 +339,17 @@ def _sound_text(message: Message, name: str) -> str:
 
 def _texts(values: Any) -> list[str]:
     """The first texts of what should be a list of them."""
-    found = values[:20] if type(values) is list else []
-    return [text[:500] for text in found if type(text) is str]
+    texts = values[:20] if type(values) is list else []
+    return [text[:500] for text in texts if type(text) is str]
 
 
 def _shared(pairs: Any, blocks: list[np.ndarray], owners: list[np.ndarray]) -> dict[int, int]:
     """Which received blocks are which sent ones, by position, as far as the sizes allow it."""
-    found = {int(received): int(sent) for received, sent in pairs}
-    for received, sent in found.items():
+    places = {int(received): int(sent) for received, sent in pairs}
+    for received, sent in places.items():
         if received < 0 or sent < 0 or blocks[received].nbytes != owners[sent].nbytes:
             raise WireError("Memory is damaged.")
-    return found
+    return places
 
 
 def _apply_changes(argument: Any, state: Any, decoder: Decoder) -> None:

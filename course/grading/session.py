@@ -103,10 +103,10 @@ class Warm:
 
         Raises MachineFault if somebody ends it meanwhile, CourseError if it cannot start.
         """
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        if most != resource.RLIM_INFINITY and most < MEMORY:
+        _, limit = resource.getrlimit(resource.RLIMIT_DATA)
+        if limit != resource.RLIM_INFINITY and limit < MEMORY:
             raise CourseError(
-                f"A process may have {most >> 10} KB of data here (ulimit -d); grading needs "
+                f"A process may have {limit >> 10} KB of data here (ulimit -d); grading needs "
                 f"{MEMORY >> 10}. Raise the hard limit where this job or service is started."
             )
         stage = self.folder / "stage"
@@ -158,9 +158,9 @@ class Warm:
             raise MachineFault(f"The process that starts sandboxes was ended {BY_WHOM}")
         said = (self.folder / "warm.log").read_text(encoding="utf-8", errors="replace")
         self.stop()
-        why = said.strip().rpartition("\n")[2][-500:] or "it ended, and said nothing"
+        reason = said.strip().rpartition("\n")[2][-500:] or "it ended, and said nothing"
         raise CourseError(
-            f"The sandbox {self.profile} did not start, so nothing was graded ({why}). Where it "
+            f"The sandbox {self.profile} did not start, so nothing was graded ({reason}). Where it "
             "may not read a file of Python's, make all of them readable: chmod -R a+rX"
         )
 
@@ -197,12 +197,12 @@ class Warm:
         """
         if self.profile == profiles.NAMESPACES:  # its folder has a size of its own
             return
-        disk, most = os.statvfs(self.folder), self.limits.written
+        disk, limit = os.statvfs(self.folder), self.limits.written
         more_files = disk.f_favail if disk.f_files else MOST_FILES  # some disks do not count files
-        is_full |= disk.f_bavail * disk.f_frsize < most - written
+        is_full |= disk.f_bavail * disk.f_frsize < limit - written
         if is_full or more_files < MOST_FILES - files:
             raise MachineFault(
-                f"{self.folder.parent} has less room than the {most >> 20} MB and {MOST_FILES} "
+                f"{self.folder.parent} has less room than the {limit >> 20} MB and {MOST_FILES} "
                 "files that a submission may write, or the quota of its user has. Make room there, "
                 "or set TMPDIR to a folder elsewhere"
             )

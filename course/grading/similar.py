@@ -79,8 +79,8 @@ class Pair:
     """Two answers to one exercise, or an answer and a function of the library."""
 
     exercise: str
-    one: str
-    other: str
+    learner: str
+    source: str
     likeness: float
     shared: int
 
@@ -158,10 +158,10 @@ def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shi
 
 def _tokens(source: str) -> list[str]:
     """The tokens of a program without comments, layout and docstrings."""
-    found = tokenize.generate_tokens(io.StringIO(source).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     row: list[str] = []
     begins = True  # of a statement: a text that stands there alone is a docstring
-    for token in found:
+    for token in tokens:
         if token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.NL):
             begins = True
         elif token.type != tokenize.COMMENT and token.string:
@@ -222,27 +222,27 @@ def pairs(exercise: str, answers: Mapping[str, str], given: Answer = NONE) -> It
     numbers = {answer: len(group) for answer, group in learners.items()}
     near = _near([answer for answer in numbers if len(answer) >= ALIKE * LEAST])
     rare = _rare(near, numbers)
-    found = []
+    alike = []
     for answer in learners:
-        first, *others = equal(answer) or [""]
+        first, *copies = equal(answer) or [""]
         size = len(rare.get(answer, answer))
-        found += [Pair(exercise, first, other, 1.0, size) for other in others]
-    for one, other in combinations(rare, 2):
-        if other in near[one] and max(len(rare[one]), len(rare[other])) >= LEAST:
-            likeness, shared = _likeness(rare[one], rare[other]), len(rare[one] & rare[other])
+        alike += [Pair(exercise, first, copy, 1.0, size) for copy in copies]
+    for a, b in combinations(rare, 2):
+        if b in near[a] and max(len(rare[a]), len(rare[b])) >= LEAST:
+            likeness, shared = _likeness(rare[a], rare[b]), len(rare[a] & rare[b])
             if likeness >= ALIKE:
-                found.append(Pair(exercise, learners[one][0], learners[other][0], likeness, shared))
-    yield from sorted(found, key=lambda pair: (-pair.likeness, -pair.shared))
+                alike.append(Pair(exercise, learners[a][0], learners[b][0], likeness, shared))
+    yield from sorted(alike, key=lambda pair: (-pair.likeness, -pair.shared))
 
 
 def _with_odd_words(group: Sequence[str], answers: Mapping[str, str]) -> list[str]:
     """The learners of a group who share words that are in no other answer and no text of ours."""
     words = {learner: set(WORD.findall(text[:MOST])) for learner, text in answers.items()}
-    others = set().union(*(words[learner] for learner in answers.keys() - {*group}), _our_words())
-    counted = Counter(word for learner in group for word in words[learner] - others)
+    usual = set().union(*(words[learner] for learner in answers.keys() - {*group}), _our_words())
+    counted = Counter(word for learner in group for word in words[learner] - usual)
     odd = {word for word, number in counted.items() if number >= MANY}
-    found = [learner for learner in group if len(words[learner] & odd) >= ODD_WORDS]
-    return found if len(found) >= MANY else []
+    sharing = [learner for learner in group if len(words[learner] & odd) >= ODD_WORDS]
+    return sharing if len(sharing) >= MANY else []
 
 
 @cache
@@ -256,10 +256,10 @@ def _our_words() -> Set[str]:
 def _near(answers: Sequence[Answer]) -> dict[Answer, set[Answer]]:
     """The answers that are alike, common shingles included; each is near itself."""
     near = {answer: {answer} for answer in answers}
-    for one, other in combinations(answers, 2):
-        if ALIKE * len(one) <= len(other) <= len(one) / ALIKE and _likeness(one, other) >= ALIKE:
-            near[one].add(other)
-            near[other].add(one)
+    for a, b in combinations(answers, 2):
+        if ALIKE * len(a) <= len(b) <= len(a) / ALIKE and _likeness(a, b) >= ALIKE:
+            near[a].add(b)
+            near[b].add(a)
     return near
 
 
@@ -275,28 +275,28 @@ def _rare(
     for answer, neighbours in near.items():
         if not _is_usual(neighbours, numbers):
             nearby = _counted(neighbours, numbers)
-            n_others = sum(numbers[other] for other in numbers.keys() - neighbours)
-            most = max(2, COMMON * n_others)
-            found = frozenset(each for each in answer if counted[each] - nearby[each] <= most)
-            if len(found) >= ALIKE * LEAST:
-                rare[answer] = found
+            n_others = sum(numbers[distant] for distant in numbers.keys() - neighbours)
+            limit = max(2, COMMON * n_others)
+            uncommon = frozenset(part for part in answer if counted[part] - nearby[part] <= limit)
+            if len(uncommon) >= ALIKE * LEAST:
+                rare[answer] = uncommon
     return rare
 
 
 def _is_usual(neighbours: Set[Answer], numbers: Mapping[Answer, int]) -> bool:
     """Whether so many learners have an answer or one near to that, that this is the usual one."""
-    n_near = sum(numbers[other] for other in neighbours)
+    n_near = sum(numbers[neighbour] for neighbour in neighbours)
     return n_near > max(FEW, USUAL * sum(numbers.values()))
 
 
 def _counted(answers: Iterable[Answer], numbers: Mapping[Answer, int]) -> Counter[Shingle]:
     """How many learners have each shingle of some answers."""
-    return Counter(each for answer in answers for each in answer for _ in range(numbers[answer]))
+    return Counter(part for answer in answers for part in answer for _ in range(numbers[answer]))
 
 
-def _likeness(one: Answer, other: Answer) -> float:
-    shared = len(one & other)
-    return shared / (len(one) + len(other) - shared) if shared else 0.0
+def _likeness(a: Answer, b: Answer) -> float:
+    shared = len(a & b)
+    return shared / (len(a) + len(b) - shared) if shared else 0.0
 
 
 def from_library(exercise: str, answers: Mapping[str, str], given: Answer = NONE) -> Iterator[Pair]:
@@ -315,12 +315,12 @@ def from_library(exercise: str, answers: Mapping[str, str], given: Answer = NONE
 @cache
 def _library() -> Mapping[Shingle, tuple[str, ...]]:
     """The library's functions by their shingles."""
-    found: dict[Shingle, set[str]] = defaultdict(set)
+    by_shingle: dict[Shingle, set[str]] = defaultdict(set)
     top = Path(tensorkit.__path__[0])
     for file in sorted(top.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 place = f"{file.relative_to(top.parent).as_posix()}: {node.name}"
                 for shingle in shingles(ast.unparse(node)):
-                    found[shingle].add(place)
-    return {shingle: tuple(sorted(places)) for shingle, places in found.items()}
+                    by_shingle[shingle].add(place)
+    return {shingle: tuple(sorted(places)) for shingle, places in by_shingle.items()}

@@ -129,15 +129,15 @@ def _end(file: Path, learner: str) -> bytes:
     """The end of a learner's file. Raises Refused for what is not theirs, or no file."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode):
             raise Refused("It is no file.")
-        owner = intake.account(found.st_uid)
-        if found.st_uid != os.getuid() and owner != learner:
+        owner = intake.account(status.st_uid)
+        if status.st_uid != os.getuid() and owner != learner:
             raise Refused(f"It belongs to {owner}.")
         if not (learner and learner.isprintable() and len(learner) <= LONGEST_NAME):
             raise Refused("Its name is no learner's.")
-        return os.pread(opened, MOST_READ, max(found.st_size - MOST_READ, 0))
+        return os.pread(opened, MOST_READ, max(status.st_size - MOST_READ, 0))
     finally:
         os.close(opened)
 
@@ -146,8 +146,8 @@ def _check(line: bytes) -> Check | None:
     """What a line says; None for one that no check has written, and for a part of one."""
     try:
         values = json.loads(line)
-        when, attempt = float(values["time"]), int(values["attempt"])
-        return Check(when, str(values["exercise"]), values["passed"] is True, attempt)
+        moment, attempt = float(values["time"]), int(values["attempt"])
+        return Check(moment, str(values["exercise"]), values["passed"] is True, attempt)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
@@ -163,12 +163,12 @@ def view(chapter: str, checks: Checks, left_out: list[str], *, minutes: float) -
 
 def _exercises(chapter: str, checks: Checks) -> Table:
     """For each exercise how many have tried it, passed it, and are stuck."""
-    many = settings().solution_after_attempts
-    table = Table("Exercise", "tried", "passed", f"stuck ({many} attempts or more)")
+    attempts = settings().solution_after_attempts
+    table = Table("Exercise", "tried", "passed", f"stuck ({attempts} attempts or more)")
     for id in exercise.load(chapter):
-        tried = [own[id] for own in checks.values() if id in own]
-        open_ones = [each for each in tried if _is_open(each)]
-        stuck = sum(each[-1].attempt >= many for each in open_ones)
+        tried = [tried_by[id] for tried_by in checks.values() if id in tried_by]
+        open_ones = [tried_checks for tried_checks in tried if _is_open(tried_checks)]
+        stuck = sum(tried_checks[-1].attempt >= attempts for tried_checks in open_ones)
         table.add_row(id, str(len(tried)), str(len(tried) - len(open_ones)), str(stuck))
     return table
 
@@ -181,8 +181,8 @@ def _need_help(checks: Checks, minutes: float) -> Table:
     """Who checked an exercise most often of late without passing it."""
     now = time.time()
     rows = []
-    for learner, own in checks.items():
-        for id, tried in own.items():
+    for learner, exercises in checks.items():
+        for id, tried in exercises.items():
             count = sum(check.time > now - minutes * 60 for check in tried)
             if count and _is_open(tried):
                 rows.append((-count, learner, id, f"{max(now - tried[-1].time, 0) / 60:.0f}"))

@@ -36,8 +36,8 @@ def main() -> None:
         if core is not None:
             _pin_to_core(core)
         with Warm(profile, limits, number=number) as warm:
-            _, most = resource.getrlimit(resource.RLIMIT_DATA)
-            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))
+            _, limit = resource.getrlimit(resource.RLIMIT_DATA)
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, limit))
             gc.freeze()  # the collector leaves out what was imported
             while True:
                 submission, seed = connection.recv()

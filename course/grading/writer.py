@@ -47,7 +47,7 @@ class Writer:
             from course.grading.gradebook import ChapterEntries  # nbgrader takes a second
 
             self._entries = ChapterEntries(root, source.chapter, config)
-            agreement.check_gradebook(source, self._entries.cells, self._entries.others)
+            agreement.check_gradebook(source, self._entries.cells, self._entries.extra_notebooks)
         except BaseException:
             os.close(self._lock)
             raise
@@ -167,10 +167,10 @@ def _written(cell: Cell, source: Source, graded: Mapping[str, Graded], quota: cl
 
 
 def _outputs(cell: Cell, graded: Mapping[str, Graded]) -> list[clean.Output]:
-    found = graded.get(str(matching.grade_id(cell)))
-    if found is None:
+    check = graded.get(str(matching.grade_id(cell)))
+    if check is None:
         return list(cell.get("outputs", []))
-    data = {"text/plain": repr(found.report), "text/html": found.report.html()}
+    data = {"text/plain": repr(check.report), "text/html": check.report.html()}
     result: clean.Output = {"output_type": "execute_result", "execution_count": None}
     return [{**result, "metadata": {}, "data": data}]
 

@@ -75,7 +75,7 @@ def _shown(outcome: Outcome) -> str:
         return "no answer"
     text, _ = outcome.message
     named = type(outcome.error).__name__ + (f": {text}" if text else "")
-    return f"{named}\n{outcome.where}" if outcome.where else named
+    return f"{named}\n{outcome.place}" if outcome.place else named
 
 
 def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> str:
@@ -103,8 +103,8 @@ def _advice(exercise: Exercise, trial: Trial, seconds: float, source: str) -> st
 def _about_changes(changed: Mapping[int, str], args: tuple[Any, ...]) -> str:
     """What the answer changed in its arguments, and how to leave them alone."""
     parts = [
-        f"`{what}` of argument {n + 1}" if what != "values" else f"argument {n + 1}"
-        for n, what in changed.items()
+        f"`{change}` of argument {n + 1}" if change != "values" else f"argument {n + 1}"
+        for n, change in changed.items()
     ]
     belongs = "which still belongs" if len(parts) == 1 else "which still belong"
     mend = _work_on([args[position] for position in changed])
@@ -244,7 +244,7 @@ _LOOK_AT = {
 
 def _about_error(outcome: Outcome, name: str) -> str:
     said = f"{type(outcome.error).__name__}: {outcome.message[0]}"
-    if said.startswith("TypeError") and "argument" in said and not outcome.where:
+    if said.startswith("TypeError") and "argument" in said and not outcome.place:
         return "Compare the `def` line with the call above: how many arguments are there?"
     if said.startswith(f"TypeError: {name}()"):
         return f"Compare this call of `{name}` with its `def` line."
@@ -277,7 +277,7 @@ def _seeded(source: str) -> list[str]:
     """The calls in functions of this source that set a seed for the whole process."""
     nodes = ast.walk(parsed(source) or ast.Module([], []))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    calls = [n for each in functions for n in ast.walk(each) if isinstance(n, ast.Call)]
+    calls = [n for function in functions for n in ast.walk(function) if isinstance(n, ast.Call)]
     return [ast.unparse(call) for call in calls if ast.unparse(call.func) in _SEEDS]
 
 

@@ -96,8 +96,8 @@ def find(
 
 def _changes_another(exercise: Exercise, last: Run, about: Sequence[Run]) -> bool:
     """Whether the answer cell changes in place what another cell made."""
-    others = (run for run in about if run.cell_id != exercise.id and exercise.name in run.bound)
-    return exercise.name in changed_names(last.source) and any(others)
+    makers = (run for run in about if run.cell_id != exercise.id and exercise.name in run.bound)
+    return exercise.name in changed_names(last.source) and any(makers)
 
 
 def _maker(exercise: Exercise, about: Sequence[Run]) -> Run | None:
@@ -158,11 +158,11 @@ def _replaced_by_stub(exercise: Exercise, about: Sequence[Run]) -> str:
     """A sentence about an answer of another cell, after which the released answer cell ran."""
     if not about or about[-1].cell_id != exercise.id:
         return ""
-    others = [run for run in about if run.cell_id != exercise.id and exercise.name in run.bound]
-    if not others:
+    makers = [run for run in about if run.cell_id != exercise.id and exercise.name in run.bound]
+    if not makers:
         return ""
     return (
-        f"`{exercise.name}` was defined in {others[-1].place or 'another cell'}. After that the "
+        f"`{exercise.name}` was defined in {makers[-1].place or 'another cell'}. After that the "
         "answer cell ran, which is as it was released, and replaced it. Move the answer into the "
         "answer cell."
     )
@@ -202,15 +202,15 @@ def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], source: str 
 
 def _stopped(run: Run) -> str:
     """What kept a cell from running, as a sentence with what to do."""
-    what = f"{run.error}: {run.message}" if run.message else str(run.error)
+    error = f"{run.error}: {run.message}" if run.message else str(run.error)
     mend = "Mend it and run the cell again."
     overwritten = [name for name in run.defines() if name in LIBRARY]
     if run.error in ("EOFError", "StdinNotImplementedError") and "input(" in run.source:
         mend = "`input()` asks a person: write the value in its place and run the cell again."
     elif overwritten:
         mend = f"It gives `{overwritten[0]}` another value. Use another name for that."
-    where = f" in {run.place}" if run.place else ""
-    return f"Your edit{where} did not run ({what}). {mend}"
+    place = f" in {run.place}" if run.place else ""
+    return f"Your edit{place} did not run ({error}). {mend}"
 
 
 def _why_missing(exercise: Exercise, about: Sequence[Run], runs: Sequence[Run]) -> str:
@@ -247,9 +247,9 @@ def _made(run: Run) -> set[str]:
 
 def _renamed_now(exercise: Exercise, last: Run) -> str:
     defined = last.defines()
-    what = f"defines `{defined[0]}`" if defined else "no longer defines it"
+    words = f"defines `{defined[0]}`" if defined else "no longer defines it"
     return (
-        f"Your cell {what}; this exercise is called `{exercise.name}`. An older `{exercise.name}` "
+        f"Your cell {words}; this exercise is called `{exercise.name}`. An older `{exercise.name}` "
         f"is still in memory and was not checked. Give it back its name and run the cell again."
     )
 

@@ -115,8 +115,8 @@ _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)"
 def _without_code(released: str) -> re.Pattern[str]:
     """A pattern of whole texts that an answer cell may have instead, without code of an answer."""
     name = _names(released)
-    rest = rf"(?:{_PARAMETERS})?[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
-    head = rf"(?:def|class)[ ]+(?:{name})\b{rest}"
+    following = rf"(?:{_PARAMETERS})?[^\n]*:\s*(?:{_CONSTANT}(?:\n\s*|\Z))+"
+    head = rf"(?:def|class)[ ]+(?:{name})\b{following}"
     # where no name is defined, a person reads the answer: that may be a text or `print(...)`
     lines = "(?!)" if name == "(?!)" else rf"(?:(?:{_CONSTANT}|print\([^\n]*\))(?:\n|\Z))+"
     return re.compile(f"{head}|{lines}")

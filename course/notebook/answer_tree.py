@@ -48,7 +48,7 @@ class AnswerTree:
     @property
     def line(self) -> str:
         """The line of the answer that raised; "" if that is not known."""
-        return self.outcome.where.partition(": ")[2].strip()
+        return self.outcome.place.partition(": ")[2].strip()
 
     def raised_in(self, node: ast.AST) -> bool:
         """Whether this part of the code stands in the line that raised, if that is known."""

@@ -153,8 +153,8 @@ def _reported(exercise_id: object, namespace: Mapping[str, Any]) -> Report:
     except BaseException as error:
         # what an answer does is caught case by case: this is a library that was changed from
         # within the notebook, an odd object, or a fault of ours
-        what = f"{type(error).__name__}: {compare.text_of(error)[0]}"
-        text = f"The answer could not be checked ({what}). Restart the kernel and try once more."
+        words = f"{type(error).__name__}: {compare.text_of(error)[0]}"
+        text = f"The answer could not be checked ({words}). Restart the kernel and try once more."
         return _without_rows(exercise, "stopped", text)
     return report
 

@@ -56,10 +56,10 @@ def difference(got: Any, expected: Any) -> str | None:
 
 def _unfinished(got: Any) -> str | None:
     """About what `async def` and `yield` make of a function's result."""
-    what = kind(got) if isinstance(got, Opaque) else ""
-    if what == "a coroutine":
+    kind_of = kind(got) if isinstance(got, Opaque) else ""
+    if kind_of == "a coroutine":
         return "It is a coroutine, which `async def` makes of a function. Write `def`."
-    if what == "a generator":
+    if kind_of == "a generator":
         return "It is a generator, which `yield` makes of a function. Give a value back: `return`."
     return None
 
@@ -152,8 +152,8 @@ def text_of(error: object) -> tuple[str, str]:
 
 def first_and_rest(text: str) -> tuple[str, str]:
     """The first line of a message and what follows it, whose lines may stand below one another."""
-    first, *rest = text.strip().splitlines() or [""]
-    lines = [line.rstrip() for line in rest if line.strip()]
+    first, *following = text.strip().splitlines() or [""]
+    lines = [line.rstrip() for line in following if line.strip()]
     return cut(first.strip(), SHOWN), cut(textwrap.dedent("\n".join(lines)), SHOWN)
 
 
@@ -236,23 +236,27 @@ TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e
 
 
 def _elements(got: np.ndarray, expected: np.ndarray) -> str | None:
-    same = got == expected
-    if not same.all() and expected.dtype.name in TOLERANCES:
+    is_equal = got == expected
+    if not is_equal.all() and expected.dtype.name in TOLERANCES:
         relative, absolute = TOLERANCES[expected.dtype.name]
-        same = np.isclose(
+        is_equal = np.isclose(
             got.astype(np.float64),
             expected.astype(np.float64),
             rtol=relative,
             atol=absolute,
             equal_nan=True,
         )
-    if same.all():
+    if is_equal.all():
         return None
-    index = tuple(int(i) for i in np.argwhere(~same)[0])
+    index = tuple(int(i) for i in np.argwhere(~is_equal)[0])
     given, wanted = got[index].item(), expected[index].item()
     place = f"at {list(index)} " if index else ""
-    many = f"{int((~same).sum())} of {same.size} elements differ; the first " if index else "It "
-    return f"{many}{place}is {_apart(given, wanted)} is expected."
+    subject = (
+        f"{int((~is_equal).sum())} of {is_equal.size} elements differ; the first "
+        if index
+        else "It "
+    )
+    return f"{subject}{place}is {_apart(given, wanted)} is expected."
 
 
 def _apart(given: Any, wanted: Any) -> str:
@@ -262,10 +266,10 @@ def _apart(given: Any, wanted: Any) -> str:
     ('1 where 1.5', '48.505322 where 48.505323')
     """
     for digits in (6, 9, 12, 17):
-        one, other = _plain(given, digits), _plain(wanted, digits)
-        if one != other:
+        given_text, wanted_text = _plain(given, digits), _plain(wanted, digits)
+        if given_text != wanted_text:
             break
-    return f"{one} where {other}"
+    return f"{given_text} where {wanted_text}"
 
 
 def _plain(number: Any, digits: int) -> str:
@@ -311,8 +315,8 @@ def _sequences(got: Any, expected: list[Any] | tuple[Any, ...]) -> str | None:
         return f"It is {kind(got)}; expected is a {word}."
     if len(got) != len(expected):
         return f"Its length is {len(got)}; expected is {len(expected)}."
-    for position, (one, other) in enumerate(zip(got, expected, strict=True)):
-        sentence = difference(one, other)
+    for position, (entry, wanted) in enumerate(zip(got, expected, strict=True)):
+        sentence = difference(entry, wanted)
         if sentence is not None:
             return _within(f"Entry {position}", sentence)
     return None

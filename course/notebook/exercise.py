@@ -419,12 +419,12 @@ class Prediction(Exercise):
 
     def is_answer(self, answer: Any) -> str | None:
         if type(answer) is dict:
-            other = [question for question, value in answer.items() if value is not ...]
-            other = [question for question in other if question not in self.questions]
-            if not (self.learner and other):
+            unknown = [question for question, value in answer.items() if value is not ...]
+            unknown = [question for question in unknown if question not in self.questions]
+            if not (self.learner and unknown):
                 return None
             return (
-                f"Everybody has numbers of their own here, and `{str(other[0])[:80]}` is no "
+                f"Everybody has numbers of their own here, and `{str(unknown[0])[:80]}` is no "
                 f"question of `{self.learner}`. {PUT_THESE}. Then run both cells again."
             )
         return (
@@ -443,7 +443,7 @@ def _other_numbers(varied: Varied, draw: Draw) -> Mapping[str, str]:
     """What stands in place of the released numbers, which are not drawn again."""
     while True:
         replacements = varied.written(draw.distinct(len(varied.numbers), varied.low, varied.high))
-        if any(released != other for released, other in replacements.items()):
+        if any(released != drawn for released, drawn in replacements.items()):
             return replacements
 
 
@@ -501,7 +501,7 @@ def exercise(
         default = "predict" if issubclass(definition, Prediction) else "write"
         instance.kind = kind or (default if stub is None else "repair")
         instance.further, instance.without = further, without
-        instance.reference, instance._stub = _own(answer), stub
+        instance.reference, instance._stub = _copy_of(answer), stub
         instance.witness = witness
         if isinstance(instance, Prediction):
             instance.reference = instance.right
@@ -522,8 +522,8 @@ def _check_form(id: str, definition: type, numbers: tuple[object, ...]) -> None:
     for name, mistake in definition.usual_mistakes.items():
         is_named = isinstance(name, str)
         if not (is_named and isinstance(mistake, tuple) and len(mistake) in (2, 3)):
-            which = f"the mistake {name!r}" if is_named else "a mistake"
-            raise CourseError(f'{id}: write {which} as `"name": (answer, "message")`.')
+            subject = f"the mistake {name!r}" if is_named else "a mistake"
+            raise CourseError(f'{id}: write {subject} as `"name": (answer, "message")`.')
 
 
 @cache
@@ -563,12 +563,12 @@ def load(chapter: str | None = None) -> dict[str, Exercise]:
 def _not_imported(chapter: str, error: Exception) -> str:
     """A sentence about an error in a chapter's definitions: the line, and what it raised."""
     if isinstance(error, SyntaxError):
-        file, line, what = error.filename, error.lineno, error.msg
+        file, line, message = error.filename, error.lineno, error.msg
     else:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        file, line, what = last.filename, last.lineno, str(error)
+        file, line, message = last.filename, last.lineno, str(error)
     kind = type(error).__name__
-    return f"The exercises of {chapter} cannot be read: {file}, line {line}: {kind}: {what}"
+    return f"The exercises of {chapter} cannot be read: {file}, line {line}: {kind}: {message}"
 
 
 def digest(chapter: str) -> str:
@@ -609,11 +609,13 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
     return "\n".join(lines[:last_of_head]), textwrap.dedent("\n".join(lines[last_of_head:]))
 
 
-def _own(answer: Any) -> Any:
+def _copy_of(answer: Any) -> Any:
     """A function, or a class, of its own: `without` may name the one that it is a copy of."""
     if isinstance(answer, type):
         of_the_type = ("__dict__", "__weakref__")
-        members = {n: _own(member) for n, member in vars(answer).items() if n not in of_the_type}
+        members = {
+            n: _copy_of(member) for n, member in vars(answer).items() if n not in of_the_type
+        }
         return type(answer.__name__, answer.__bases__, members)
     if not isinstance(answer, FunctionType):
         return answer
@@ -627,8 +629,8 @@ def _own(answer: Any) -> Any:
     return update_wrapper(copied, answer)
 
 
-def _counted(number: float, thing: str) -> str:
-    return f"{number:g} {thing}" if number == 1 else f"{number:g} {thing}s"
+def _counted(number: float, noun: str) -> str:
+    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
 
 
 def _indented(lines: list[str]) -> list[str]:

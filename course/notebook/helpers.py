@@ -73,7 +73,7 @@ def _in_time(exercise: Exercise, runs: Sequence[Run], cells: Sequence[Cell]) -> 
     last = ids.index(check)
     # an answer in an own cell below the check is graded with what stands before it; the answer cell
     # itself, if it was moved there, is put back alone
-    own = [cell["id"] for cell in cells if matching.grade_id(cell) != exercise.id != cell["id"]]
-    if makers[-1] in own and makers[-1] in ids:
+    own_ids = [cell["id"] for cell in cells if matching.grade_id(cell) != exercise.id != cell["id"]]
+    if makers[-1] in own_ids and makers[-1] in ids:
         last = max(last, ids.index(makers[-1]) + 1)
     return [*(id for id in ids[:last] if id != check), makers[-1]]

@@ -70,10 +70,10 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
         if _may_raise(frame) and not is_in_hook:
             raise TimeLimit
 
-    def ignored(what: sys.UnraisableHookArgs) -> None:
+    def ignored(unraisable: sys.UnraisableHookArgs) -> None:
         # a TimeLimit that is raised in a destructor is ignored: the alarm rings again
-        if what.exc_type is not TimeLimit:
-            previous_hook(what)
+        if unraisable.exc_type is not TimeLimit:
+            previous_hook(unraisable)
 
     begun, previous_hook = time.monotonic(), sys.unraisablehook
     outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called

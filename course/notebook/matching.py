@@ -187,9 +187,9 @@ def _check_chapter(cells: list[Cell], marked: Mapping[str, Cell], chapter: str) 
     names = {str(grade_id(cell)) for cell in cells}
     if not names & marked.keys():
         known = exercise.load()
-        others = sorted(known[name].chapter for name in names & known.keys())
-        if others:
-            raise Refused(f"This is the notebook of {others[0]}; hand in that of {chapter}.")
+        chapters = sorted(known[name].chapter for name in names & known.keys())
+        if chapters:
+            raise Refused(f"This is the notebook of {chapters[0]}; hand in that of {chapter}.")
 
 
 _PLURALS = {"its id": "their ids", "its text": "their texts", "it defines": "they define"}
@@ -206,12 +206,12 @@ def _together(notes: Iterable[str]) -> list[str]:
         key = (parts[1], parts[3]) if parts else (note, "")
         names.setdefault(key, []).append(parts[2] if parts else "")
     sentences = []
-    for (kind, rest), cells in names.items():
-        if len(cells) > 1 and rest:
-            for one, many in _PLURALS.items():
-                rest = rest.replace(one, many)
+    for (kind, predicate), cells in names.items():
+        if len(cells) > 1 and predicate:
+            for singular, plural in _PLURALS.items():
+                predicate = predicate.replace(singular, plural)
             kind += "s"
-        sentences.append(f"The {kind} {', '.join(cells)} {rest}" if rest else kind)
+        sentences.append(f"The {kind} {', '.join(cells)} {predicate}" if predicate else kind)
     return sentences
 
 
@@ -290,8 +290,8 @@ def _older(content: bytes) -> dict[str, Any]:
     try:
         return dict(nbformat.reads(content.decode(), as_version=4))
     except Exception as problem:  # whatever nbformat makes of it
-        what = type(problem).__name__
-        raise Refused(f"The file is not a notebook ({what}). {AGAIN}") from None
+        error = type(problem).__name__
+        raise Refused(f"The file is not a notebook ({error}). {AGAIN}") from None
 
 
 def _sound(cell: Cell) -> Cell | None:
@@ -319,7 +319,7 @@ def _joined(text: Any) -> str:
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
 
 
-def _which(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) -> Cell | None:
+def _released_for(cell: Cell, by_id: Mapping[str, Cell], marked: Mapping[str, Cell]) -> Cell | None:
     """The instructor's cell with the same nbgrader id or, where this has none, the same id."""
     name = grade_id(cell)
     if name is not None:
@@ -351,9 +351,9 @@ def _chosen(
         counting = (above[-1:] or written[-1:] or places) if is_answer(released) else places
         chosen[id] = counting[0]
         if len(places) > 1:
-            which = f"number {places.index(counting[0]) + 1} from the top counts"
+            counts = f"number {places.index(counting[0]) + 1} from the top counts"
             name = grade_id(released) or id
-            notes.append(f"The cell {name} was there {len(places)} times; {which}.")
+            notes.append(f"The cell {name} was there {len(places)} times; {counts}.")
     return chosen
 
 
@@ -361,14 +361,14 @@ def _matched(
     handed_in: list[Cell], by_id: Mapping[str, Cell], marked: Mapping[str, Cell], notes: list[str]
 ) -> list[Cell | None]:
     """The instructor's cell of each cell; of one without ids it is found by the text."""
-    matched = [_which(cell, by_id, marked) for cell in handed_in]
+    matched = [_released_for(cell, by_id, marked) for cell in handed_in]
     present = {cell["id"] for cell in matched if cell is not None}
     lost = [cell for cell in by_id.values() if cell["id"] not in present]
     for at, cell in enumerate(handed_in):
         if matched[at] is not None or not lost:
             continue
-        same = (candidate for candidate in lost if _is_same(cell, candidate))
-        if released := next(same, None):
+        alike = (candidate for candidate in lost if _is_same(cell, candidate))
+        if released := next(alike, None):
             lost.remove(released)
             matched[at] = released
             if (name := grade_id(released)) is not None:

@@ -196,9 +196,9 @@ def _outside(answer: AnswerTree, match: re.Match[str]) -> str:
         are, text = "are" if len(asked) == 1 else "may be", ast.unparse(fixed[0])
         return f"`{text}` asks for a fixed entry, and in this case there {are} fewer."
     if asked:
-        one = "" if len(asked) == 1 else "One of "
+        subject = "" if len(asked) == 1 else "One of "
         texts = ", ".join(f"`{text}`" for text in dict.fromkeys(map(ast.unparse, nodes)))
-        return f"{one}{texts} asks for an entry that is not there in this case."
+        return f"{subject}{texts} asks for an entry that is not there in this case."
     return ""
 
 
@@ -258,10 +258,10 @@ def _no_gradient_yet(answer: AnswerTree, match: re.Match[str]) -> str:
 
 
 def _asked_of_a_part(answer: AnswerTree, match: re.Match[str]) -> str:
-    for both in answer.in_the_line(ast.BinOp):
-        method = getattr(both.right, "func", None)
+    for operation in answer.in_the_line(ast.BinOp):
+        method = getattr(operation.right, "func", None)
         if isinstance(method, ast.Attribute) and method.attr == match[1]:
-            whole = ast.unparse(ast.BinOp(both.left, both.op, method.value))
+            whole = ast.unparse(ast.BinOp(operation.left, operation.op, method.value))
             return (
                 f"`{ast.unparse(method)}` is asked of `{ast.unparse(method.value)}` alone. Are "
                 f"brackets missing, as in `({whole}).{match[1]}(...)`?"
@@ -293,10 +293,10 @@ def _asked_of_another(answer: AnswerTree, match: re.Match[str]) -> str:
     kind, name = match.groups()
     if not hasattr(tk.Tensor, name):
         return ""
-    what, how = _NO_TENSORS["float" if kind == "int" else kind]
+    subject, repair = _NO_TENSORS["float" if kind == "int" else kind]
     if kind == "str" and (".items()" in answer.text or "for " not in answer.text):
-        how = ""
-    return f"{what} has no `{name}`; a tensor has. {how}".strip()
+        repair = ""
+    return f"{subject} has no `{name}`; a tensor has. {repair}".strip()
 
 
 def _list_for_a_tensor(answer: AnswerTree, match: re.Match[str]) -> str:
@@ -407,9 +407,9 @@ def _without_a_star(answer: AnswerTree, match: re.Match[str]) -> str:
         if "kwargs" in names or (names and "save_for_backward" in ast.unparse(call.func)):
             stars = ", ".join("**" * (n == "kwargs") or "*" for n in names)
             with_stars = ", ".join(("**" if n == "kwargs" else "*") + n for n in names)
-            many = "A star takes" if stars == "*" else "Stars take"
+            subject = "A star takes" if stars == "*" else "Stars take"
             return (
-                f"`{ast.unparse(call)}` hands the tuple on as one argument. {many} it apart: "
+                f"`{ast.unparse(call)}` hands the tuple on as one argument. {subject} it apart: "
                 f"`{ast.unparse(call.func)}({with_stars})`."
             )
     return ""
@@ -434,11 +434,13 @@ def _gap(answer: AnswerTree, match: re.Match[str]) -> str:
 
 
 def _race(answer: AnswerTree, match: re.Match[str]) -> str:
-    who, place = match[1], match[2]
-    why = "no barrier holds between blocks" if who == "blocks" else "no barrier is in between"
+    runners, place = match[1], match[2]
+    reason = (
+        "no barrier holds between blocks" if runners == "blocks" else "no barrier is in between"
+    )
     return (
-        f"Two {who} touch `{place}`, one of them writes, and {why}: the result depends on who is "
-        "first."
+        f"Two {runners} touch `{place}`, one of them writes, and {reason}: the result depends on "
+        "who is first."
     )
 
 
@@ -463,8 +465,8 @@ def _too_many_arguments(answer: AnswerTree, match: re.Match[str]) -> str:
     if method is None or not isinstance(answer.parents[method], ast.ClassDef):
         return ""
     if not method.args.args:
-        others = ", ..." * (given != "1")
-        return f"The first argument of a method is the object itself: `def {name}(self{others}):`."
+        more = ", ..." * (given != "1")
+        return f"The first argument of a method is the object itself: `def {name}(self{more}):`."
     return f"`{name}` takes {takes}, and Python calls it with {given}; `self` counts as one."
 
 

@@ -184,10 +184,10 @@ def _file() -> Path | None:
     """Where the notes lie; None where this is nobody's own notebook."""
     if os.environ.get("NBGRADER_EXECUTION") or os.environ.get("COURSE_BUILD"):
         return None
-    here = Path.cwd()
-    if here.name not in chapters() or here.parent.name in ("solutions", "notebooks"):
+    folder = Path.cwd()
+    if folder.name not in chapters() or folder.parent.name in ("solutions", "notebooks"):
         return None
-    return here.parent / FILE
+    return folder.parent / FILE
 
 
 def _read() -> dict[str, dict[str, Any]]:

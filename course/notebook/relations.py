@@ -27,12 +27,12 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
 
     failed: what the answer and a right one did in these cases, the one that is shown in front.
     """
-    returned = [pair for pair in failed if all(one.ended == "returned" for one in pair)]
+    returned = [pair for pair in failed if all(outcome.ended == "returned" for outcome in pair)]
     if not returned or returned[0] is not failed[0]:
         return None
     if all(given.changed for given, _ in returned):
-        position, what = next(iter(returned[0][0].changed.items()))
-        of = f"`{what}` of a" if what != "values" else "A"
+        position, change = next(iter(returned[0][0].changed.items()))
+        of = f"`{change}` of a" if change != "values" else "A"
         words = f"{of}rgument {position + 1} is not as it was before the call."
         return Slip("an argument is changed", words)
     places, parts = [], []
@@ -46,10 +46,10 @@ def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Sl
     if slip is None:
         return None
     place = places[0] if len(set(places)) == 1 else ""
-    where = f"In “{place}”: " if place and place not in slip.sentence else ""
+    place_said = f"In “{place}”: " if place and place not in slip.sentence else ""
     if len(returned) < len(failed):
-        where = f"Some of the failed cases raise an error. About the others: {where}"
-    return Slip(slip.name, f"{where}{slip.sentence}")
+        place_said = f"Some of the failed cases raise an error. About the others: {place_said}"
+    return Slip(slip.name, f"{place_said}{slip.sentence}")
 
 
 def _of_numbers(parts: Sequence[Sequence[Any]], source: str) -> Slip | None:
@@ -72,24 +72,39 @@ def _of_other_kinds(parts: Sequence[Sequence[Any]], places: Sequence[str]) -> Sl
         return Slip("a demand not met", f"“{places[0]}” is {is_met}, and should be {asked}.")
     if isinstance(right, Seen) and not isinstance(given, Seen):
         return _not_seen(given, right)
-    if all(type(one) is dict and type(other) is dict for one, other in parts):
+    if all(
+        type(given_part) is dict and type(right_part) is dict for given_part, right_part in parts
+    ):
         return _of_keys(parts)
-    if all(isinstance(other, tuple) and _position(one, other) is not None for one, other in parts):
+    if all(
+        isinstance(right_part, tuple) and _position(given_part, right_part) is not None
+        for given_part, right_part in parts
+    ):
         n = len(right)
         return Slip("only one of several", f"This is one of the {n} values that are asked for.")
-    if all(_are_sequences(one, other) for one, other in parts):
-        if all(compare.difference(tuple(one[::-1]), tuple(other)) is None for one, other in parts):
+    if all(_are_sequences(given_part, right_part) for given_part, right_part in parts):
+        if all(
+            compare.difference(tuple(given_part[::-1]), tuple(right_part)) is None
+            for given_part, right_part in parts
+        ):
             return Slip("in reverse order", "The values are right and stand in reverse order.")
-        parts = [(one[0], other[0]) for one, other in parts if one and other]
-    if not parts or any(one is None or _is_of_kind(one, other) for one, other in parts):
+        parts = [
+            (given_part[0], right_part[0])
+            for given_part, right_part in parts
+            if given_part and right_part
+        ]
+    if not parts or any(
+        given_part is None or _is_of_kind(given_part, right_part)
+        for given_part, right_part in parts
+    ):
         return None
     whole = "This" if places[0] else "What comes back"
-    what = whole if parts[0][0] is given else "The first entry"
+    subject = whole if parts[0][0] is given else "The first entry"
     given, right = parts[0]
-    sentence = f"{what} is {compare.kind(given)}, and {compare.kind(right)} is asked for."
+    sentence = f"{subject} is {compare.kind(given)}, and {compare.kind(right)} is asked for."
     is_number = type(right) in (int, float)
     if is_number and isinstance(given, tk.Tensor) and given.numel() == 1:
-        sentence = f"{what} is still a tensor: `.item()` takes the number out."
+        sentence = f"{subject} is still a tensor: `.item()` takes the number out."
     return Slip("a value of another kind", sentence)
 
 
@@ -127,16 +142,16 @@ def _not_seen(given: Any, right: Seen) -> Slip | None:
 
 
 def _position(value: Any, whole: tuple[Any, ...]) -> int | None:
-    same = (n for n, part in enumerate(whole) if compare.difference(value, part) is None)
-    return next(same, None)
+    places = (n for n, part in enumerate(whole) if compare.difference(value, part) is None)
+    return next(places, None)
 
 
 def _of_keys(parts: Sequence[Sequence[Any]]) -> Slip | None:
     given, right = parts[0]
-    if all(other.keys() - one.keys() for one, other in parts):
+    if all(right_part.keys() - given_part.keys() for given_part, right_part in parts):
         key = next(key for key in right if key not in given)
         return Slip("an entry is missing", f"The entry {key!r} is missing in the dictionary.")
-    if all(one.keys() - other.keys() for one, other in parts):
+    if all(given_part.keys() - right_part.keys() for given_part, right_part in parts):
         key = next(key for key in given if key not in right)
         return Slip("an entry too many", f"The entry {key!r} does not belong in the dictionary.")
     return None
@@ -160,9 +175,9 @@ def _differing(given: Any, right: Any) -> tuple[str, Any, Any]:
     different = [part for part in parts if compare.difference(*part[1:]) is not None]
     if not different or (len(different) > 1 and not are_seen):
         return "", given, right
-    name, one, other = different[0]
-    inner, one, other = _differing(one, other)
-    return name or inner, one, other
+    name, given_part, right_part = different[0]
+    inner, given_part, right_part = _differing(given_part, right_part)
+    return name or inner, given_part, right_part
 
 
 def _is_structure(value: Any) -> bool:
@@ -193,8 +208,8 @@ def _are_close(given: np.ndarray, right: np.ndarray) -> Any:
     """Of each element, whether the numbers agree, as closely as the coarser dtype allows."""
     names = {array.dtype.name for array in (given, right)}
     relative, absolute = max(compare.TOLERANCES.get(name, (0.0, 0.0)) for name in names)
-    one, other = (array.astype(np.float64) for array in (given, right))
-    return np.isclose(one, other, rtol=relative, atol=absolute, equal_nan=True)
+    left, right_array = (array.astype(np.float64) for array in (given, right))
+    return np.isclose(left, right_array, rtol=relative, atol=absolute, equal_nan=True)
 
 
 def _same_in_another_dtype(given: np.ndarray, right: np.ndarray) -> bool:
@@ -220,8 +235,8 @@ def _first_ones_only(given: np.ndarray, right: np.ndarray) -> bool:
     wrong = np.flatnonzero(~_are_close(given, right))
     if not wrong.size or wrong[0] == 0:
         return False
-    rest = given.reshape(-1)[wrong[0] :].astype(np.float64)
-    return len(rest) > 1 and bool(np.isnan(rest).all() or (rest == rest[0]).all())
+    after = given.reshape(-1)[wrong[0] :].astype(np.float64)
+    return len(after) > 1 and bool(np.isnan(after).all() or (after == after[0]).all())
 
 
 def _negative(given: np.ndarray, right: np.ndarray) -> bool:

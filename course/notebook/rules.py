@@ -94,7 +94,7 @@ def parsed(source: str | None) -> ast.Module | None:
 def _used(tree: ast.AST) -> Iterator[str]:
     """What rules are about: names that are called, `.attributes`, texts, loops, launches."""
     called, operations = _calls_in(tree), _own_operations(tree)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    own_functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     if "register_autograd" in called and operations & called:
         yield OWN_OPERATION
     if any(_called(call) == "gradcheck" and operations & _names_in(call) for call in _calls(tree)):
@@ -111,7 +111,7 @@ def _used(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.alias):
             yield node.name  # as what it is imported does not matter
         elif isinstance(node, ast.Call) and not (
-            isinstance(node.func, ast.Name) and node.func.id in own
+            isinstance(node.func, ast.Name) and node.func.id in own_functions
         ):
             yield from _in_call(node)
 
@@ -135,7 +135,7 @@ def _has_same_blocks(tree: ast.AST) -> bool:
             case ast.Assign([target], value) | ast.AugAssign(target, _, value):
                 for name in _names_in(target):
                     reads[name] |= _names_in(value)
-    constant = {name for name, others in reads.items() if not others}
+    constant = {name for name, sources in reads.items() if not sources}
     for call in _calls(tree):
         match call.func:
             case ast.Subscript(slice=ast.Tuple(elts=[blocks, _]) | (ast.Name() as blocks)):

@@ -34,7 +34,7 @@ class Outcome:
     error: BaseException | None = None
     message: tuple[str, str] = ("", "")
     """First line of the exception's text, and what follows it."""
-    where: str = ""
+    place: str = ""
     """The line of the learner's code that raised, as it can be shown."""
     changed: dict[int, str] = field(default_factory=dict)
     """Positions of the arguments that the answer changed, and what of them."""
@@ -87,7 +87,7 @@ def run_case(
             raise
         except BaseException as error:
             outcome.ended, outcome.error = "raised", error
-            outcome.message, outcome.where = compare.text_of(error), _where(error, answer)
+            outcome.message, outcome.place = compare.text_of(error), _place(error, answer)
 
     noted = run_quietly(run, budget.left, _refused_to(exercise, answer))
     if noted.is_late:
@@ -103,7 +103,7 @@ def changed(arguments: list[Any], untouched: Case) -> dict[int, str]:
     """The positions of the arguments that are no longer as they were drawn, with what changed."""
     pairs = enumerate(zip(arguments, untouched.args, strict=True))
     changes = {position: _changed_in(now, before) for position, (now, before) in pairs}
-    return {position: what for position, what in changes.items() if what}
+    return {position: change for position, change in changes.items() if change}
 
 
 def _changed_in(now: Any, before: Any) -> str:
@@ -140,7 +140,7 @@ def _refused_to(exercise: Exercise, answer: Any) -> tuple[str, ...]:
     return () if is_ours else exercise.without
 
 
-def _where(error: BaseException, answer: Any) -> str:
+def _place(error: BaseException, answer: Any) -> str:
     """The innermost line of the learner's own code: `line 3: return a + b`.
 
     A line of the answer's own cell comes before one of a cell that it calls.
@@ -157,6 +157,6 @@ def _where(error: BaseException, answer: Any) -> str:
         if "site-packages" not in frame.filename
     ]
     for frame in sorted(frames, key=lambda frame: frame.filename != cell):
-        other = "" if cell in (None, frame.filename) else " of another cell"
-        return f"line {frame.lineno}{other}: {frame.line}"
+        addition = "" if cell in (None, frame.filename) else " of another cell"
+        return f"line {frame.lineno}{addition}: {frame.line}"
     return ""

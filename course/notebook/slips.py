@@ -123,8 +123,8 @@ def _called_property(answer: AnswerTree) -> Iterator[Slip]:
 def _is_mask(node: ast.AST, compared: Set[str]) -> bool:
     """Whether an expression compares, or is the name of a comparison."""
     return any(
-        isinstance(each, ast.Compare) or (isinstance(each, ast.Name) and each.id in compared)
-        for each in ast.walk(node)
+        isinstance(part, ast.Compare) or (isinstance(part, ast.Name) and part.id in compared)
+        for part in ast.walk(node)
     )
 
 
@@ -144,7 +144,9 @@ def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
                 "not of a mask",
                 f"`not` asks for one answer for all elements. `~({text})` turns each of them.",
             )
-    compared = {name for each in answer.nodes(ast.Assign) for name in _names_of_masks(each)}
+    compared = {
+        name for assignment in answer.nodes(ast.Assign) for name in _names_of_masks(assignment)
+    }
     for node in filter(answer.raised_in, answer.nodes(ast.BoolOp)):
         first = node.values[0]
         if isinstance(first, ast.Name) and first.id not in compared:
@@ -325,7 +327,7 @@ def _rounds_from_one(answer: AnswerTree) -> Iterator[Slip]:
 def _no_return(answer: AnswerTree) -> Iterator[Slip]:
     value, asked = answer.outcome.value, answer.right.value
     if isinstance(value, dict) and isinstance(asked, dict):  # what an exercise saw of it
-        values = [(one, asked[key]) for key, one in value.items() if key in asked]
+        values = [(entry, asked[key]) for key, entry in value.items() if key in asked]
     else:
         values = [(value, asked)]
     if answer.outcome.ended != "returned" or not any(a is None is not b for a, b in values):
@@ -368,7 +370,7 @@ def _argument_changed(answer: AnswerTree) -> Iterator[Slip]:
         return
     names = [argument.arg for argument in function.args.args]
     changed = answer.outcome.changed
-    at_fault = [names[n] for n, what in changed.items() if what == "values" and n < len(names)]
+    at_fault = [names[n] for n, change in changed.items() if change == "values" and n < len(names)]
     sharing = dict.fromkeys(at_fault, "")  # a name, and the line in which it was given this memory
     for node in answer.nodes((ast.stmt, ast.Call)) if sharing else ():
         written = _written(node)
@@ -638,14 +640,16 @@ def _returns_none(answer: AnswerTree) -> Iterator[Slip]:
 def _no_gradient_left(answer: AnswerTree) -> Iterator[Slip]:
     """A `.grad` that is returned, alone or in a tuple, and is None."""
     given, right = answer.outcome.value, answer.right.value
-    returned = [each.value for each in answer.nodes(ast.Return)]
+    returned = [statement.value for statement in answer.nodes(ast.Return)]
     if len(returned) != 1 or answer.outcome.ended != "returned":
         return
     parts = [(returned[0], given, right)]
     if isinstance(returned[0], ast.Tuple) and isinstance(given, tuple) and isinstance(right, tuple):
         parts = list(zip(returned[0].elts, given, right, strict=False))
     texts = {ast.unparse(call) for call in answer.nodes(ast.Call)}
-    for node in [node for node, one, other in parts if one is None is not other]:
+    for node in [
+        node for node, given_part, right_part in parts if given_part is None is not right_part
+    ]:
         match node:
             case ast.Attribute(attr="grad", value=ast.Name(id=name)):
                 off = f" What comes of `{name}.detach()` does not lead back to `{name}`."
@@ -680,7 +684,7 @@ def _truth_of_a_tensor(answer: AnswerTree) -> Iterator[Slip]:
             )
         is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
         name = getattr(test.operand, "id", "") if isinstance(test, ast.UnaryOp) else ""
-        masks = {each for node in answer.nodes(ast.Assign) for each in _names_of_masks(node)}
+        masks = {mask for node in answer.nodes(ast.Assign) for mask in _names_of_masks(node)}
         if is_not and name and name not in masks:
             yield Slip(
                 "truth of a tensor",
@@ -702,7 +706,9 @@ def _is_kernel(answer: AnswerTree) -> bool:
     """Whether there is a function under `@cuda.kernel` in the answer."""
     functions = answer.nodes(ast.FunctionDef)
     return any(
-        "kernel" in ast.unparse(decorator) for one in functions for decorator in one.decorator_list
+        "kernel" in ast.unparse(decorator)
+        for function in functions
+        for decorator in function.decorator_list
     )
 
 

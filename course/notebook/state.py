@@ -203,9 +203,9 @@ def keep_names() -> None:
     modules = {"np": np, "np.linalg": np.linalg, "np.random": np.random}
     modules |= {"math": math, "random": random, "time": time}
     for path, module in sorted(sys.modules.items(), key=lambda entry: entry[0].count(".")):
-        first, dot, rest = path.partition(".")
-        if (first == "tensorkit" and rest in _PUBLIC) or path in _OF_COURSE:
-            modules["tk" + dot + rest if first == "tensorkit" else path] = module
+        first, dot, inner = path.partition(".")
+        if (first == "tensorkit" and inner in _PUBLIC) or path in _OF_COURSE:
+            modules["tk" + dot + inner if first == "tensorkit" else path] = module
     OWNERS.update(modules)
     for path, module in modules.items():
         for name, value in vars(module).items():
@@ -306,6 +306,6 @@ def _is_same(now: object, known: object) -> bool:
 
 def sentence(changed: list[str]) -> str:
     """The sentence of a report about what was changed."""
-    *others, last = dict.fromkeys(changed)
-    words = f"{', '.join(others)} and {last}" if others else last
+    *names, last = dict.fromkeys(changed)
+    words = f"{', '.join(names)} and {last}" if names else last
     return f"Your code changes {words} and leaves it so. After the check it is as it was before."

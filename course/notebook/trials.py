@@ -54,8 +54,8 @@ def trials(
     if right is None and exercise.changes_arguments:
         right = right_outcomes(exercise, seed)
     right = right or [_right(exercise, case) for case in untouched]
-    for one, same, outcome in zip(given, untouched, right, strict=True):
-        yield Trial(same, run(exercise, value, one, same, budget), outcome)
+    for drawn, fresh, outcome in zip(given, untouched, right, strict=True):
+        yield Trial(fresh, run(exercise, value, drawn, fresh, budget), outcome)
 
 
 def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
@@ -66,12 +66,12 @@ def right_outcomes(exercise: Exercise, seed: object) -> list[Outcome]:
 @lru_cache(maxsize=256)  # in a class each learner may have other numbers
 def fixed_cases(exercise: Exercise) -> frozenset[str]:
     """The labels of the cases that count and have the same arguments in every draw."""
-    first, *others = [_cases(exercise, seed) for seed in range(6)]
+    first, *draws = [_cases(exercise, seed) for seed in range(6)]
     return frozenset(
-        one.label
-        for n, one in enumerate(first)
-        if one.weight
-        and all(compare.difference(one.args, other[n].args) is None for other in others)
+        case.label
+        for n, case in enumerate(first)
+        if case.weight
+        and all(compare.difference(case.args, draw[n].args) is None for draw in draws)
     )
 
 
@@ -106,9 +106,9 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
 
     A case with the notebook's numbers does not count alone, so a right answer could lose points.
     """
-    others = (f"{seed} {again}" for again in range(1, 100))
+    seeds = (f"{seed} {again}" for again in range(1, 100))
     return next(
-        (one for one in (seed, *others) if not meets_the_notebook(exercise, one)),
+        (candidate for candidate in (seed, *seeds) if not meets_the_notebook(exercise, candidate)),
         seed,  # where all seeds meet the notebook's numbers; the audit names such an exercise
     )
 
@@ -166,8 +166,8 @@ def recognised(
         untried = [] if agrees or _may_have_changed(exercise, wrong.outcome) else given
         if not agrees:
             continue
-        others = [wrong if n == first else run(tried[n], given[n]) for n in range(len(tried))]
-        pairs = list(zip(tried, others, strict=True))
+        outcomes = [wrong if n == first else run(tried[n], given[n]) for n in range(len(tried))]
+        pairs = list(zip(tried, outcomes, strict=True))
         telling = [
             (trial.outcome, wrong.outcome)
             for trial, wrong in pairs
@@ -197,8 +197,8 @@ def _is_rounded_otherwise(trial: Trial, wrong: Trial) -> bool:
     """Whether two ways to the same number may differ here: float16 rounds after every step."""
     if "(float16)" not in trial.case.label or trial.is_passed:
         return False
-    one, other = trial.outcome, wrong.outcome
-    return one.changed == other.changed and not one.agrees_with(other)
+    given, mistaken = trial.outcome, wrong.outcome
+    return given.changed == mistaken.changed and not given.agrees_with(mistaken)
 
 
 def _err_alike(telling: list[tuple[Outcome, Outcome]]) -> bool:

@@ -33,8 +33,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
     files = (1 << 13) - 1
     for since, bit in ((2, 13), (3, 14), (5, 15)):
         files |= (has >= since) << bit
-    everything = (files, *[3] * (has >= 4), *[3] * (has >= 6))  # of files, the network, signals
-    wanted = struct.pack(f"{len(everything)}Q", *everything)
+    handled = (files, *[3] * (has >= 4), *[3] * (has >= 6))  # of files, the network, signals
+    wanted = struct.pack(f"{len(handled)}Q", *handled)
     rules = linux.call("landlock_create_ruleset", wanted, ctypes.c_size_t(len(wanted)), 0)
     read = _READ_FILE | _READ_DIRECTORY
     try:

@@ -31,7 +31,7 @@ from course.engine.measuring import measured
 from course.notebook.plain import source_of, str_of
 from course.notebook.quiet import NotAllowed, run_quietly
 from course.notebook.state import put_names_back, random_state, set_random_state
-from course.sandbox.shell import Shell, where, without_addresses
+from course.sandbox.shell import Shell, place_of, without_addresses
 from course.sandbox.values import Decoder, Encoder, address, update_copy
 from course.sandbox.wire import Closed, Message, Wire
 from course.shared.errors import TimeLimit
@@ -83,8 +83,8 @@ class Learner:
         if self.random_state_before is not None:
             set_random_state(self.random_state_before)
             self.random_state_before = None
-        *others, last = message["sources"]
-        for source in others:
+        *before, last = message["sources"]
+        for source in before:
             self._reply(message, self._run_cell(source, message["seconds"]), [])
         return self._run_cell(last, message["seconds"]), []
 
@@ -153,7 +153,7 @@ class Learner:
         for block, content in zip(blocks, before, strict=True):
             if block.tobytes() != content:  # written into: the checker does the same
                 encoder.share(block)
-        reply["same"] = _same(encoder.owners, blocks)
+        reply["same"] = _shared(encoder.owners, blocks)
         return reply, encoder.blocks
 
     def _look(self, name: str, library: list[str]) -> tuple[Any, str | None, list[str]]:
@@ -163,7 +163,7 @@ class Learner:
         """
         names = self.shell.user_ns
         value = names[name]
-        meant = {each: names[each] for each in library if each in names}
+        meant = {known: names[known] for known in library if known in names}
         changed = [n for n, v in meant.items() if not (callable(v) or type(v) is ModuleType)]
         return value, source_of(value), changed
 
@@ -238,10 +238,10 @@ def _described(error: BaseException) -> Message:
     if kind is NotAllowed:
         module = "course"
     named = {"type": str(name)[:200], "module": str(module)[:200]}
-    return {**named, "text": without_addresses(str_of(error)[:5000]), "where": where(error)}
+    return {**named, "text": without_addresses(str_of(error)[:5000]), "where": place_of(error)}
 
 
-def _same(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
+def _shared(owners: list[np.ndarray], blocks: list[np.ndarray]) -> list[list[int]]:
     """Pairs of positions: memory that is sent, and the received memory that is the same."""
     known = {(address(block), block.nbytes): n for n, block in enumerate(blocks) if block.size}
     places = [(address(owner), owner.nbytes) for owner in owners]

@@ -27,11 +27,11 @@ def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
     folder: an empty one. uid: the user to become, where the grader is root.
     Raises OSError where the kernel refuses.
     """
-    own = os.getuid()
-    if own == 0:
+    current = os.getuid()
+    if current == 0:
         linux.unshare(linux.NEW_NS)
     else:
-        _unshare(linux.NEW_USER | linux.NEW_NS, own, os.getgid())
+        _unshare(linux.NEW_USER | linux.NEW_NS, current, os.getgid())
     linux.keep_mounts_private()
     os.umask(0o022)  # the folders made here are root's, and another user goes through them
     linux.tmpfs(folder, "mode=755,size=1m")
@@ -45,7 +45,7 @@ def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
     linux.tmpfs(folder + HOME, "mode=777,size=64m")
     linux.bind("/proc", folder + "/proc")  # for its children's uid_map; their own root has no /proc
     linux.pivot(folder)
-    if own == 0:
+    if current == 0:
         linux.become(uid)
         linux.prctl(linux.DUMPABLE, 1)  # otherwise /proc/self/uid_map belongs to root
     else:

@@ -97,8 +97,8 @@ _STEP = struct.Struct("HBBI")
 def numbers(table: str, machine: int) -> dict[str, int]:
     """The numbers of a table's calls, by name; machine: 0 for x86_64, 1 for aarch64."""
     rows = (row.split() for row in table.replace("\n", " ").split(",") if row.strip())
-    found = {row[0]: int(row[1 + machine]) for row in rows}
-    return {name: number for name, number in found.items() if number >= 0}
+    known = {row[0]: int(row[1 + machine]) for row in rows}
+    return {name: number for name, number in known.items() if number >= 0}
 
 
 def _arguments(own_pid: int) -> dict[str, tuple[dict[int, tuple[int, ...]], int]]:
@@ -141,13 +141,13 @@ def _by_number(machine: int) -> Iterator[tuple[int, int, int, int]]:
 def _by_argument(machine: int, own_pid: int) -> Iterator[tuple[int, int, int, int]]:
     arguments = _arguments(own_pid)
     for name, number in numbers(_BY_ARGUMENT, machine).items():
-        wanted, others = arguments[name]
+        wanted, reply = arguments[name]
         yield _EQUAL, 0, sum(len(values) + 2 for values in wanted.values()) + 1, number
         for place, values in wanted.items():
             yield _LOAD, 0, 0, place
             for position, value in enumerate(values):
                 yield _EQUAL, len(values) - position, 0, value
-            yield _RETURN, 0, 0, others
+            yield _RETURN, 0, 0, reply
         yield _RETURN, 0, 0, _ALLOW
     yield _EQUAL, 0, 3, _CLONE[machine]
     yield _LOAD, 0, 0, _FIRST_AT
@@ -168,8 +168,8 @@ def restrict() -> None:
     """
     if not linux.KNOWN:
         raise OSError(errno.ENOSYS, f"seccomp: the calls of {linux.MACHINE} are not known")
-    own = (_STEP.pack(*step) for step in _by_argument(_OWN, os.getpid()))
-    packed = b"".join([_FIRST, *own])
+    last_steps = (_STEP.pack(*step) for step in _by_argument(_OWN, os.getpid()))
+    packed = b"".join([_FIRST, *last_steps])
     linux.prctl(linux.NO_NEW_PRIVS, 1)
     set_filter, on_all_threads = 1, 1
     buffer = ctypes.create_string_buffer(packed)

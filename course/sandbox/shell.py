@@ -209,13 +209,13 @@ class Shell(InteractiveShell):
         ran.stopped = time.monotonic() - begun >= seconds
         ran.source = str(getattr(result[0].info, "transformed_cell", source)) if result else source
         # `before` stands for no value: a new name counts as bound, also if it is bound to None
-        names = (n for n, own in dict(self.user_ns).items() if before.get(n, before) is not own)
+        names = (n for n, value in dict(self.user_ns).items() if before.get(n, before) is not value)
         ran.bound = sorted(name for name in names if type(name) is str and len(name) < 200)[:1000]
         ran.outputs = self.outputs.shown
         return ran
 
 
-def where(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """The innermost line of a cell that raised: `line 3: return a + b`."""
     if isinstance(error, RecursionError):
         return ""

@@ -53,7 +53,7 @@ class Encoder:
         """The copies on the CPU that cross, each with the tensor of a device that it is of."""
         self.owners: list[np.ndarray] = []
         """The arrays whose memory the blocks are."""
-        self._found: dict[tuple[int, int], int] = {}
+        self._owner_at: dict[tuple[int, int], int] = {}
 
     @property
     def blocks(self) -> list[Any]:
@@ -157,10 +157,10 @@ class Encoder:
     def share(self, owner: np.ndarray) -> int:
         """The number of the block that this contiguous memory is sent as."""
         place = address(owner), owner.nbytes
-        if place not in self._found:
-            self._found[place] = len(self.owners)
+        if place not in self._owner_at:
+            self._owner_at[place] = len(self.owners)
             self.owners.append(owner)
-        return self._found[place]
+        return self._owner_at[place]
 
     def _tensor(self, tensor: tk.Tensor) -> Any:
         on_cpu = tensor.detach().cpu()
@@ -281,7 +281,7 @@ class Decoder:
             self.fill(made, coded, depth)
             return made
         if coded["k"] == "same":
-            return self._same(_whole(coded["i"]), depth)
+            return self._object(_whole(coded["i"]), depth)
         if coded["k"] in ("array", "scalar", "tensor"):
             return self._array(coded, depth)
         if coded["k"] in ("handle", "opaque"):
@@ -290,11 +290,11 @@ class Decoder:
             return _named(coded["v"], trusts=self.trusts)
         return _BUILD[coded["k"]](coded["v"])
 
-    def _same(self, number: int, depth: int) -> Any:
-        found = self.objects[number]
-        if type(found) in (list, dict) and depth <= DEEPEST:
+    def _object(self, number: int, depth: int) -> Any:
+        known = self.objects[number]
+        if type(known) in (list, dict) and depth <= DEEPEST:
             raise WireError("A container stands in another by its number.")
-        return found
+        return known
 
     def _numbered(self, coded: Message, made: Any) -> int | None:
         if "i" not in coded:
@@ -309,9 +309,9 @@ class Decoder:
         if type(made) is list:
             made[:] = [self._decode(item, depth - 1) for item in coded["l"]]
         else:
-            found = {_sound_key(key): self._decode(item, depth - 1) for key, item in coded["d"]}
+            entries = {_sound_key(key): self._decode(item, depth - 1) for key, item in coded["d"]}
             made.clear()
-            made.update(found)
+            made.update(entries)
 
     def _array(self, coded: Message, depth: int) -> Any:
         if _DTYPE.fullmatch(coded["dtype"]) is None or len(coded["shape"]) > 32:
@@ -383,9 +383,9 @@ def _sound_key(key: Any) -> Any:
 def _named(name: Any, *, trusts: bool) -> Any:
     """The type of a library with this name; if the other side is trusted, a function, too."""
     module, _, attribute = name.partition(".")
-    found = vars(_LIBRARIES[module])[attribute]
-    if trusts or (isinstance(found, type) and issubclass(found, _TYPES)):
-        return found
+    value = vars(_LIBRARIES[module])[attribute]
+    if trusts or (isinstance(value, type) and issubclass(value, _TYPES)):
+        return value
     raise WireError("A name is not known.")
 
 
@@ -401,9 +401,9 @@ _DTYPES: Mapping[str, Any] = {
 _BUILD: Mapping[str, Callable[[Any], Any]] = {
     "bytes": bytes.fromhex,
     "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
-    "range": lambda limits: range(*(_whole(one, negative=True) for one in limits)),
+    "range": lambda limits: range(*(_whole(size, negative=True) for size in limits)),
     "ellipsis": lambda value: ...,
-    "Size": lambda sizes: tk.Size(_whole(one) for one in sizes),
+    "Size": lambda sizes: tk.Size(_whole(size) for size in sizes),
     "DType": lambda name: _DTYPES[name],
     "Device": tk.device,
 }

@@ -61,7 +61,7 @@ def _open_modules(sandbox: profiles.Sandbox) -> None:
     Compiled modules may be closed: Python then reads their source.
     """
     tops = [path for path in sandbox.readable if str(Path(path).parent) in sandbox.path]
-    folders = (found for top in tops for found in os.walk(top))
+    folders = (walked for top in tops for walked in os.walk(top))
     below = (f"{folder}/{name}" for folder, *names in folders for name in chain(*names))
     for path in chain(tops, below):
         if "__pycache__" not in path:

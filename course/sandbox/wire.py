@@ -64,10 +64,10 @@ class Wire:
             [b"".join([head, text, *blocks])] if sum(sizes) < 1 << 16 else [head + text, *blocks]
         )
         for part in parts:
-            rest = memoryview(part)
-            while rest:
+            unsent = memoryview(part)
+            while unsent:
                 try:
-                    rest = rest[os.write(self.descriptor, rest) :]
+                    unsent = unsent[os.write(self.descriptor, unsent) :]
                 except BlockingIOError:
                     self._wait(select.POLLOUT, until)
                 except OSError as problem:
@@ -107,9 +107,9 @@ class Wire:
                 raise Closed
             self._arrived += piece
         # not self._arrived[:size]: after a MemoryError there CPython keeps all of it for ever
-        found = bytearray(memoryview(self._arrived)[:size])
+        taken = bytearray(memoryview(self._arrived)[:size])
         del self._arrived[:size]
-        return found
+        return taken
 
     def _wait(self, event: int, until: float) -> None:
         poll = select.poll()

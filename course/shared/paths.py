@@ -45,8 +45,8 @@ def course_root() -> Path:
                 "set it to the folder of the course."
             )
         return root
-    here = Path.cwd()
-    for folder in (*_installed_from(), here, *here.parents):
+    current = Path.cwd()
+    for folder in (*_installed_from(), current, *current.parents):
         if _is_course(folder):
             return folder if os.access(folder, os.W_OK) else _own_folder(folder)
     raise CourseError(
@@ -58,17 +58,17 @@ def course_root() -> Path:
 @cache
 def tell_of_another(root: Path) -> bool:
     """Whether the current folder is of another course than `root`; prints that once."""
-    here = Path.cwd()
-    found = (
+    current = Path.cwd()
+    courses = (
         folder
-        for folder in (here, *here.parents)
+        for folder in (current, *current.parents)
         if _is_course(folder) and solutions(folder).is_dir()
     )
-    if "COURSE_ROOT" in os.environ or (other := next(found, root)).resolve() == root.resolve():
+    if "COURSE_ROOT" in os.environ or (course := next(courses, root)).resolve() == root.resolve():
         return False
     print(
-        f"course: This works in {root}, from where it was installed, not in {other}, where you "
-        f"are. For that one: export COURSE_ROOT={shlex.quote(str(other))}",
+        f"course: This works in {root}, from where it was installed, not in {course}, where you "
+        f"are. For that one: export COURSE_ROOT={shlex.quote(str(course))}",
         file=sys.stderr,
     )
     return True
@@ -151,11 +151,11 @@ def _is_course(folder: Path) -> bool:
 
 def _own_folder(shared: Path) -> Path:
     """A folder in the home directory for `work/`, with a link to the shared notebooks."""
-    own = Path.home() / DISTRIBUTION
+    folder = Path.home() / DISTRIBUTION
     with contextlib.suppress(OSError):  # it is there already, or home cannot be written either
-        own.mkdir(exist_ok=True)
-        (own / "notebooks").symlink_to(shared / "notebooks")
-    return own if _is_course(own) else shared
+        folder.mkdir(exist_ok=True)
+        (folder / "notebooks").symlink_to(shared / "notebooks")
+    return folder if _is_course(folder) else shared
 
 
 def _installed_from() -> Iterator[Path]:

@@ -168,9 +168,9 @@ class Checkerboard(Exercise):
     def cases(self, draw: Draw) -> Iterator[Case]:
         side = 2 * draw.integer(2, 5)
         yield case(side, side, label="a square board")
-        few, more = 2 * draw.integer(1, 2) + 1, 2 * draw.integer(3, 5) + 1
-        yield case(few, more, label="odd sides")
-        yield case(few, 2 * draw.integer(2, 5), label="an even number of columns")
+        rows, columns = 2 * draw.integer(1, 2) + 1, 2 * draw.integer(3, 5) + 1
+        yield case(rows, columns, label="odd sides")
+        yield case(rows, 2 * draw.integer(2, 5), label="an even number of columns")
         yield case(2 * draw.integer(1, 3), 2 * draw.integer(4, 6) + 1, label="any board")
         yield case(1, draw.integer(4, 11), label="a single row (size 1)")
         yield case(draw.integer(3, 9), 1, label="a single column (size 1)")

@@ -120,19 +120,19 @@ class HalfPrecision(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        yield case(_half(draw.integers(5, 1, 9)), label="small numbers")
+        yield case(_float16(draw.integers(5, 1, 9)), label="small numbers")
         a, b, c = draw.integers(3, 1, 20)
-        yield case(_half([a / 4, -b / 4, c]), label="fractions and signs")
+        yield case(_float16([a / 4, -b / 4, c]), label="fractions and signs")
         large = 2048 + 4 * draw.integer(0, 400)  # to which float16 cannot add 1
-        yield case(_half([large, 1, 1, 1]), label="small steps on a large number")
-        yield case(_half([60000, draw.integer(200, 900) * 32]), label="a sum above 65504")
+        yield case(_float16([large, 1, 1, 1]), label="small steps on a large number")
+        yield case(_float16([60000, draw.integer(200, 900) * 32]), label="a sum above 65504")
         large = 32 * draw.integer(1100, 1900)
-        yield case(_half([large, large, -large]), label="above 65504 on the way")
-        five = _half(draw.integers(5, 1, 9))
+        yield case(_float16([large, large, -large]), label="above 65504 on the way")
+        five = _float16(draw.integers(5, 1, 9))
         yield case(five[::2], label="every second element (non-contiguous)")
-        yield case(_half([draw.integer(1, 39) / 4]), label="a single element (size 1)")
-        yield case(_half([]), label="no elements (empty)")
+        yield case(_float16([draw.integer(1, 39) / 4]), label="a single element (size 1)")
+        yield case(_float16([]), label="no elements (empty)")
 
 
-def _half(numbers: list[Any]) -> tk.Tensor:
+def _float16(numbers: list[Any]) -> tk.Tensor:
     return tk.tensor(numbers, dtype=tk.float16)

@@ -157,8 +157,8 @@ class LinspaceByHand(Exercise):
         start = draw.number(-9, -1)
         end = round(start + draw.integer(10, 18) + 0.5, 2)  # so that no width is whole
         yield case(start, end, draw.integer(6, 9), label="any two ends")
-        both = draw.number(1, 9)
-        yield case(both, both, draw.integer(3, 6), label="both ends the same")
+        point = draw.number(1, 9)
+        yield case(point, point, draw.integer(3, 6), label="both ends the same")
         start, end = draw.distinct(2, 10, 29)
         yield case(start, end, 2, label="the two ends alone")
         start, end = draw.distinct(2, 1, 9)

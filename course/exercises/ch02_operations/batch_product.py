@@ -104,7 +104,7 @@ class BatchProduct(Exercise):
             "loop, one pair at a time.",
         ),
         "all pairs": (
-            lambda a, b: tk.stack([one @ other for one in a for other in b]),
+            lambda a, b: tk.stack([left @ right for left in a for right in b]),
             "Every matrix of `a` meets every matrix of `b`. Entry `i` is `a[i] @ b[i]`: go "
             "through both together.",
         ),
@@ -141,13 +141,13 @@ class BatchProduct(Exercise):
         if not isinstance(products, tk.Tensor):
             return products
         is_alike = products.shape == right.shape and products.dtype is right.dtype
-        found = Seen({"products": products})
+        seen = Seen({"products": products})
         if is_alike and tk.allclose(products, right, rtol=0.01) and len(a) > 1:
             one_a, one_b = a[0].numel(), b[0].numel()
-            found["several pairs multiplied in one operation"] = any(
+            seen["several pairs multiplied in one operation"] = any(
                 x > one_a and y > one_b for x, y in work["factors"]
             )
-        return found
+        return seen
 
 
 def _batch(draw: Draw, n: int, rows: int, inner: int, columns: int) -> tuple[tk.Tensor, tk.Tensor]:

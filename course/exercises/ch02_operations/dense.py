@@ -123,8 +123,8 @@ class Dense(Exercise):
         yield case(*_layer(draw, 2, 5, 1), label="one output")
         yield case(tk.zeros(0, 2), tk.ones(3, 2), tk.ones(3), label="no samples (empty)")
         a, b, c = [float(number) for number in draw.integers(3, 2, 9)]
-        one = tk.tensor([[a]]), tk.tensor([[b]]), tk.tensor([c])
-        yield case(*one, label="one of everything (size 1)")
+        single = tk.tensor([[a]]), tk.tensor([[b]]), tk.tensor([c])
+        yield case(*single, label="one of everything (size 1)")
         halves = tk.tensor([draw.integers(2, 1, 9) for _ in range(2)]).half()
         weight = tk.tensor([draw.integers(2, -9, 9) for _ in range(3)]).half() / 2
         bias = tk.tensor(draw.distinct(3, 1, 9)).half() / 2

@@ -203,12 +203,12 @@ def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tens
         sums = [sorted(map(sum, of_sample)) for of_sample in votes]
         if any(row[-1] < row[-2] + 0.02 * models for row in sums):
             continue  # another rounding would give another class
-        others = [_winners(list(zip(*votes, strict=True)), sum)]  # the samples for each class
+        wrong = [_winners(list(zip(*votes, strict=True)), sum)]  # the samples for each class
         if models > 1:
-            others += [_winners(votes, operator.itemgetter(end)) for end in (0, -1)]
+            wrong += [_winners(votes, operator.itemgetter(end)) for end in (0, -1)]
         if models > 1 and samples > 1:
-            others += [_winners(votes, math.prod), _winners(votes, max)]
-        if _winners(votes, sum) not in others:
+            wrong += [_winners(votes, math.prod), _winners(votes, max)]
+        if _winners(votes, sum) not in wrong:
             return [tk.tensor(table) for table in tables]
 
 

@@ -126,8 +126,8 @@ class ProductChain(Exercise):
             tk.eye(2),
             label="the number farthest from 0 is negative",
         )
-        low, *others, high = sorted(draw.distinct(4, 1, 9))
-        below = -tk.tensor([[high, low], others]).float()
+        low, *middle, high = sorted(draw.distinct(4, 1, 9))
+        below = -tk.tensor([[high, low], middle]).float()
         yield case(below, tk.eye(2) * draw.integer(1, 3), label="all numbers below 0")
         a, b = [float(number) for number in draw.integers(2, 2, 9)]
         yield case(tk.tensor([[-a]]), tk.tensor([[b]]), label="one by one (size 1)")
@@ -138,8 +138,8 @@ class ProductChain(Exercise):
         halves = tk.tensor([[a, b], [c, d]]).half()
         yield case(halves, halves.flip(1), label="half the memory (float16)")
         whole = tk.tensor([[draw.integer(6, 9), draw.integer(1, 2)], [2, draw.integer(3, 5)]])
-        other = tk.tensor([[1, draw.integer(4, 6)], [0, -draw.integer(1, 2)]])
-        yield case(whole, other, label="whole numbers (int)")
+        factor = tk.tensor([[1, draw.integer(4, 6)], [0, -draw.integer(1, 2)]])
+        yield case(whole, factor, label="whole numbers (int)")
 
 
 def _with_a_clear_winner(draw: Draw, n: int) -> tuple[tk.Tensor, tk.Tensor]:

@@ -163,8 +163,8 @@ class Cleaned(Exercise):
         yield case(wide[::2], label="every second reading (non-contiguous)")
         # an answer that does nothing is right here
         yield case(tk.tensor(draw.number(1, 9)), label="a single reading (0-d)", weight=0.25)
-        one = tk.tensor([[draw.number(1, 9)]])
-        yield case(one, label="one row, one column (size 1)", weight=0.25)
+        single = tk.tensor([[draw.number(1, 9)]])
+        yield case(single, label="one row, one column (size 1)", weight=0.25)
         yield case(tk.tensor(draw.distinct(2, 1, 9)).float(), label="no fault", weight=0.25)
 
     def advice(self, *args: Any) -> str | None:

@@ -175,8 +175,8 @@ class NearestCentre(Exercise):
         yield case(*whole, label="whole numbers (int)")
         yield case(tk.zeros(0, 2), four, label="no points (empty)")
         points, four = _telling(draw, 4, 4)
-        both = tk.stack([points, points + 1], dim=1).flatten(0, 1)
-        yield case(both[::2], four, label="every second point (non-contiguous)")
+        pairs = tk.stack([points, points + 1], dim=1).flatten(0, 1)
+        yield case(pairs[::2], four, label="every second point (non-contiguous)")
 
 
 def _telling(draw: Draw, n: int, k: int) -> tuple[tk.Tensor, tk.Tensor]:

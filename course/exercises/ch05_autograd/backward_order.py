@@ -91,7 +91,7 @@ def _unreached_users(graph: Graph, root: str) -> list[str]:
 
 def _counted_once(graph: Graph, root: str) -> list[str]:
     reached = backward_order(graph, root)
-    waiting = {name: sum(name in graph[other] for other in reached) for name in reached}
+    waiting = {name: sum(name in graph[user] for user in reached) for name in reached}
     order, ready = [], [root]
     while ready:
         node = ready.pop()
@@ -201,9 +201,9 @@ class BackwardOrder(Exercise):
         yield case(mixed(aside), arms[0], label="a root in the middle")
         yield case({"alone": []}, "alone", label="a single node (size 1)")
         # of the two squares one comes first from a stack, the other one from a queue
-        first, second, middle, square, other = node_names(draw, 5, 5)
-        squares: Graph = {second: [square, square, middle, other, other], middle: [square, other]}
-        squares |= {square: [], other: []}
+        first, second, middle, square, leaf = node_names(draw, 5, 5)
+        squares: Graph = {second: [square, square, middle, leaf, leaf], middle: [square, leaf]}
+        squares |= {square: [], leaf: []}
         yield case(mixed(squares), second, label="an input that is named twice")
         below = {first: [second], **squares}
         yield case(mixed(below), first, label="named twice, further down")

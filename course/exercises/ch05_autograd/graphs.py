@@ -23,11 +23,11 @@ def diamond(arms: list[str]) -> Graph:
 
 def residual(names: list[str]) -> Graph:
     """Two blocks: one of all the names but the first, one of the first."""
-    first, *others = names
+    first, *names_after = names
     return {
         "loss": ["add2"],
-        "add2": ["add1", others[0]],
-        **chain(others, "add1"),
+        "add2": ["add1", names_after[0]],
+        **chain(names_after, "add1"),
         "add1": ["x", first],
         first: ["x"],
         "x": [],

@@ -177,5 +177,5 @@ class NumericGradient(Exercise):
         yield case(tk.tensor(two, dtype=tk.float64), 0.25, label="a very large step")
         four = tk.tensor(draw.distinct(4, 1, 9)).double()
         yield case(four[::2], 0.01, label="every second element (non-contiguous)")
-        one = tk.tensor([draw.integer(1, 19) / 2]).double()
-        yield case(one, 0.1, label="a single element (size 1)")
+        single = tk.tensor([draw.integer(1, 19) / 2]).double()
+        yield case(single, 0.1, label="a single element (size 1)")

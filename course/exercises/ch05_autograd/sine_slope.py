@@ -131,8 +131,10 @@ class SineSlope(Exercise):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             return pair
         exact = 2 * value * math.cos(value**2)
-        slopes = tuple(round(one, 4) + 0.0 if isinstance(one, float) else one for one in pair)
-        distances = [abs(one - exact) if isinstance(one, float) else 1.0 for one in pair]
+        slopes = tuple(
+            round(slope, 4) + 0.0 if isinstance(slope, float) else slope for slope in pair
+        )
+        distances = [abs(slope - exact) if isinstance(slope, float) else 1.0 for slope in pair]
         # what lies further away is wrong already, and 0 has no digits
         can_tell = max(distances) < 1e-5 and pair[1] != 0
         is_float32 = can_tell and tk.tensor(pair[1]).item() == pair[1]

@@ -29,7 +29,7 @@ def _each_once(graph: Graph, root: str) -> dict[str, int]:
 
 def _uses(graph: Graph, root: str) -> dict[str, int]:
     reached = backward_order(graph, root)
-    return {name: max(1, sum(graph[other].count(name) for other in reached)) for name in reached}
+    return {name: max(1, sum(graph[user].count(name) for user in reached)) for name in reached}
 
 
 def _without_the_root(graph: Graph, root: str) -> dict[str, int]:
@@ -50,11 +50,11 @@ def _all_together(graph: Graph, root: str) -> Any:
 
 
 def _distances(graph: Graph, root: str) -> dict[str, int]:
-    found = {root: 0}
+    distances = {root: 0}
     for node in list(backward_order(graph, root)):
         for source in graph[node]:
-            found[source] = max(found.get(source, 0), found[node] + 1)
-    return found
+            distances[source] = max(distances.get(source, 0), distances[node] + 1)
+    return distances
 
 
 @exercise("visits", answer=visits, points=0, difficulty=3, minutes=6, further=True)

@@ -219,5 +219,5 @@ class ForgottenZero(Exercise):
         yield case(apart, slow * apart, 3, 0.125, label="every second point (non-contiguous)")
         whole = tk.tensor(draw.integers(2, 2, 20))
         yield case(tk.tensor([1, 2]), whole, 3, 0.1, label="whole numbers (int)")
-        half = tk.tensor([1.0, -1.0], dtype=tk.float16)
-        yield case(half, draw.integer(2, 30) * half, 2, 0.25, label="half the memory (float16)")
+        halves = tk.tensor([1.0, -1.0], dtype=tk.float16)
+        yield case(halves, draw.integer(2, 30) * halves, 2, 0.25, label="half the memory (float16)")

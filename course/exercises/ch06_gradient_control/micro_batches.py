@@ -245,9 +245,9 @@ class MicroBatches(Exercise):
         yield case(*_samples(draw, [1, 4], 2), label="a small piece and a large one")
         yield case(*_samples(draw, [1, 1, 1], 1), label="one sample at a time")
         yield case(*_samples(draw, [4], 2), label="everything in one piece")
-        [(x, y), *others], w = _samples(draw, [3, 2], 2)
+        [(x, y), *later], w = _samples(draw, [3, 2], 2)
         apart = tk.stack([x, -x], dim=2)[..., 0]
-        yield case([(apart, y), *others], w, label="samples apart in memory (non-contiguous)")
+        yield case([(apart, y), *later], w, label="samples apart in memory (non-contiguous)")
         x = tk.tensor([[1.0], [2.0], [4.0], [8.0]], dtype=tk.float16)
         halves = list(zip(x.split([3, 1]), x.flatten().split([3, 1]), strict=True))
         yield case(halves, tk.tensor([-1.0], dtype=tk.float16), label="half the memory (float16)")
@@ -264,7 +264,7 @@ class MicroBatches(Exercise):
         for_each = for_each and (len(pieces) < 2 or work["fresh"] > 0)
         # one walk for all samples makes the whole gradient alone
         for_each = for_each and not any(
-            one is not ... and is_by_autograd(gradient, one) for one in work["alone"]
+            summand is not ... and is_by_autograd(gradient, summand) for summand in work["alone"]
         )
         # of a single input a piece has as many numbers as samples
         joined = (

@@ -149,9 +149,9 @@ class SavedAndChanged(Exercise):
         yield case(tk.tensor(rows), label="a matrix")
         yield case(tk.tensor(draw.number(0.5, 2)), label="a single number (0-d)")
         yield case(tk.tensor(draw.floats(2, -1, 1), dtype=tk.float64), label="float64")
-        one, other = draw.floats(2, 0.5, 2)
+        first, second = draw.floats(2, 0.5, 2)
         yield case(
-            tk.tensor([one, 9.0, other, 9.0])[::2], label="every second element (non-contiguous)"
+            tk.tensor([first, 9.0, second, 9.0])[::2], label="every second element (non-contiguous)"
         )
         yield case(tk.zeros(0, 2), label="no elements (empty)", weight=0.25)
         yield case(tk.zeros(3, dtype=tk.float16), label="half the memory (float16)")

@@ -207,41 +207,41 @@ class SgdStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> tk.Tensor:
+        def vector(n: int) -> tk.Tensor:
             return tk.tensor(draw.floats(n, 1, 9))
 
         yield case([tk.tensor([1.0, 2.0])], [tk.tensor([10.0, -10.0])], 0.1, label="one parameter")
         yield case(
-            [some(3), some(2).unsqueeze(0)],
-            [some(3), some(2).unsqueeze(0)],
+            [vector(3), vector(2).unsqueeze(0)],
+            [vector(3), vector(2).unsqueeze(0)],
             0.5,
             label="two parameters",
         )
-        five = [some(1) for _ in range(5)]
-        yield case(five, [some(1) for _ in five], 0.5, label="five parameters")
-        yield case([some(1), some(1)], [None, -some(1)], 0.25, label="one without a gradient")
-        yield case([some(1)[0]], [some(1)[0]], 0.5, label="a single number (0-d)")
+        five = [vector(1) for _ in range(5)]
+        yield case(five, [vector(1) for _ in five], 0.5, label="five parameters")
+        yield case([vector(1), vector(1)], [None, -vector(1)], 0.25, label="one without a gradient")
+        yield case([vector(1)[0]], [vector(1)[0]], 0.5, label="a single number (0-d)")
         yield case(
-            [some(1).double(), some(2).double()],
-            [None, some(2).double()],
+            [vector(1).double(), vector(2).double()],
+            [None, vector(2).double()],
             2.0,
             label="float64, one without a gradient",
         )
-        half = tk.tensor(draw.integers(2, 1, 9), dtype=tk.float16)
+        halves = tk.tensor(draw.integers(2, 1, 9), dtype=tk.float16)
         upward, downward = draw.integers(2, 1, 9)
         yield case(
-            [half],
+            [halves],
             [tk.tensor([4.0 * upward, -4.0 * downward], dtype=tk.float16)],
             0.25,
             label="half the memory (float16)",
         )
         yield case(
-            [tk.zeros(0, 3), some(1)],
-            [tk.zeros(0, 3), some(1)],
+            [tk.zeros(0, 3), vector(1)],
+            [tk.zeros(0, 3), vector(1)],
             0.5,
             label="one without elements (empty)",
         )
-        turned = some(6).reshape(2, 3)
+        turned = vector(6).reshape(2, 3)
         yield case(
             [turned.T], [2 * turned.T], 0.25, label="a transposed parameter (non-contiguous)"
         )

@@ -104,14 +104,14 @@ class StraightThrough(Exercise):
         even, odd = 2 * draw.integer(-9, 9), 2 * draw.integer(-9, 9) + 1
         yield case(tk.tensor([even + 0.5, odd + 0.5]), label="halfway between whole numbers")
         yield case(tk.tensor(unrounded(1)[0]), label="a single number (0-d)")
-        one, other = unrounded(2)
+        first, second = unrounded(2)
         yield case(
-            tk.tensor([one, 9.0, other, 9.0])[::2], label="every second number (non-contiguous)"
+            tk.tensor([first, 9.0, second, 9.0])[::2], label="every second number (non-contiguous)"
         )
         yield case(tk.zeros(0), label="no numbers (empty)", weight=0.25)
         yield case(tk.tensor([unrounded(1)]), label="a matrix of one number (size 1)")
-        one, other = draw.integers(2, -5, 5)
-        quarters = tk.tensor([one + 0.25, other + 0.75], dtype=tk.float16)
+        first, second = draw.integers(2, -5, 5)
+        quarters = tk.tensor([first + 0.25, second + 0.75], dtype=tk.float16)
         yield case(quarters, label="half the memory (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:

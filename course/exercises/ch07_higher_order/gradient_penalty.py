@@ -143,28 +143,30 @@ class GradientPenalty(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> tk.Tensor:
+        def vector(n: int) -> tk.Tensor:
             return tk.tensor(draw.floats(n, 0.3, 0.9))
 
         yield case(tk.tensor([[0.0]]), tk.tensor([2.0]), label="one input, at 0 (size 1)")
         yield case(
-            tk.tensor([draw.floats(2, 0.2, 0.6) for _ in range(3)]), some(2), label="three samples"
+            tk.tensor([draw.floats(2, 0.2, 0.6) for _ in range(3)]),
+            vector(2),
+            label="three samples",
         )
         signs = tk.tensor([1.0, -1.0, 1.0])
-        yield case((some(3) * signs).unsqueeze(0), some(3) * 2, label="three inputs")
-        yield case(some(2).unsqueeze(0).double(), -some(2).double(), label="float64")
+        yield case((vector(3) * signs).unsqueeze(0), vector(3) * 2, label="three inputs")
+        yield case(vector(2).unsqueeze(0).double(), -vector(2).double(), label="float64")
         yield case(
             tk.tensor([[*draw.floats(2, 0.1, 0.7), number] for number in draw.floats(2, 0.2, 0.5)])[
                 :, ::2
             ],
-            some(2),
+            vector(2),
             label="every second column (non-contiguous)",
         )
         yield case(tk.zeros(0, 2), tk.tensor([0.5, 1.5]), label="no samples (empty)", weight=0.25)
-        half = tk.tensor([[0.0, 0.0]], dtype=tk.float16)
+        halves = tk.tensor([[0.0, 0.0]], dtype=tk.float16)
         up, down = draw.integers(2, 3, 20)
         yield case(
-            half,
+            halves,
             tk.tensor([up / 4, -down / 4], dtype=tk.float16),
             label="at 0, half the memory (float16)",
         )

@@ -126,16 +126,18 @@ class HessianRows(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> list[float]:
+        def numbers(n: int) -> list[float]:
             return [float(number) for number in draw.integers(n, 1, 9)]
 
         yield case(tk.tensor([1.0, 2.0]), label="two elements")
-        yield case(tk.tensor(some(3)), label="any three")
-        below, half, above = some(3)
-        yield case(tk.tensor([-below, half / 2, 0.0, above]), label="four, one of them 0")
-        yield case(tk.tensor(some(2)).double() / 2, label="float64")
-        one, other = some(2)
-        yield case(tk.tensor([one, 9.0, other])[::2], label="every second element (non-contiguous)")
+        yield case(tk.tensor(numbers(3)), label="any three")
+        below, middle, above = numbers(3)
+        yield case(tk.tensor([-below, middle / 2, 0.0, above]), label="four, one of them 0")
+        yield case(tk.tensor(numbers(2)).double() / 2, label="float64")
+        first, second = numbers(2)
+        yield case(
+            tk.tensor([first, 9.0, second])[::2], label="every second element (non-contiguous)"
+        )
         yield case(tk.tensor([draw.number(1.5, 9)]), label="a single element (size 1)")
-        above, below = some(2)
+        above, below = numbers(2)
         yield case(tk.tensor([above, -below], dtype=tk.float16), label="half the memory (float16)")

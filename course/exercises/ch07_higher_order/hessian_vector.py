@@ -159,29 +159,33 @@ class HessianVector(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> list[float]:
+        def numbers(n: int) -> list[float]:
             return [float(number) for number in draw.integers(n, 1, 9)]
 
         def unlike(n: int) -> list[float]:
             return [float(number) for number in draw.distinct(n, 2, 9)]
 
         yield case(tk.tensor([1.0, 2.0]), tk.tensor([1.0, 0.0]), label="the first column")
-        yield case(tk.tensor(some(3)), tk.tensor(unlike(3)), label="any three elements")
-        yield case(tk.tensor(some(6)), tk.tensor(unlike(6)), label="six elements")
-        (below, half), (up, down) = some(2), unlike(2)
-        yield case(tk.tensor([-below, half / 2]), tk.tensor([up, -down]), label="negative numbers")
-        yield case(tk.tensor(some(3)), tk.tensor([0.0, 0.0, 1.0]), label="the last column")
-        yield case(tk.tensor(some(2)).double() / 2, tk.tensor(unlike(2)).double(), label="float64")
-        one, other = draw.floats(2, 1.5, 9)
-        yield case(tk.tensor([one]), tk.tensor([other]), label="one element (size 1)")
-        one, other = some(2)
+        yield case(tk.tensor(numbers(3)), tk.tensor(unlike(3)), label="any three elements")
+        yield case(tk.tensor(numbers(6)), tk.tensor(unlike(6)), label="six elements")
+        (below, middle), (up, down) = numbers(2), unlike(2)
         yield case(
-            tk.tensor([one, 9.0, other])[::2],
+            tk.tensor([-below, middle / 2]), tk.tensor([up, -down]), label="negative numbers"
+        )
+        yield case(tk.tensor(numbers(3)), tk.tensor([0.0, 0.0, 1.0]), label="the last column")
+        yield case(
+            tk.tensor(numbers(2)).double() / 2, tk.tensor(unlike(2)).double(), label="float64"
+        )
+        first, second = draw.floats(2, 1.5, 9)
+        yield case(tk.tensor([first]), tk.tensor([second]), label="one element (size 1)")
+        first, second = numbers(2)
+        yield case(
+            tk.tensor([first, 9.0, second])[::2],
             tk.tensor([0.0, 9.0, unlike(1)[0]])[::2],
             label="every second element (non-contiguous)",
         )
         yield case(tk.zeros(0), tk.zeros(0), label="no elements (empty)", weight=0.25)
-        above, below = some(2)
+        above, below = numbers(2)
         half_v = tk.tensor(unlike(2), dtype=tk.float16)
         yield case(
             tk.tensor([above, -below], dtype=tk.float16), half_v, label="half the memory (float16)"

@@ -101,7 +101,7 @@ class NewtonStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> tk.Tensor:
+        def vector(n: int) -> tk.Tensor:
             return tk.tensor(draw.floats(n, 1, 9))
 
         yield case(
@@ -111,26 +111,28 @@ class NewtonStep(Exercise):
             label="a diagonal matrix",
         )
         yield case(
-            some(2),
-            some(2),
+            vector(2),
+            vector(2),
             tk.tensor([[4.0, 1.0], [1.0, 3.0]]),
             label="elements that depend on each other",
         )
         a, b, c = (float(number) for number in draw.integers(3, 5, 9))
         symmetric = tk.tensor([[a, -2.0, 1.0], [-2.0, -b, 2.0], [1.0, 2.0, c]])
         yield case(
-            tk.zeros(3), some(3) * tk.tensor([1.0, -1.0, 1.0]), symmetric, label="three elements"
+            tk.zeros(3), vector(3) * tk.tensor([1.0, -1.0, 1.0]), symmetric, label="three elements"
         )
         a, b = (float(number) for number in draw.integers(2, 2, 9))
         coupled = tk.tensor([[a, 0.5], [0.5, b]]).double()
-        yield case(-some(2).double(), some(2).double(), coupled, label="float64")
+        yield case(-vector(2).double(), vector(2).double(), coupled, label="float64")
         curvature = float(draw.integer(2, 9))
-        yield case(-some(1), some(1), tk.tensor([[curvature]]), label="a single element (size 1)")
+        yield case(
+            -vector(1), vector(1), tk.tensor([[curvature]]), label="a single element (size 1)"
+        )
         a, b = (float(number) for number in draw.integers(2, 4, 9))
         wide = tk.tensor([[a, 9.0, 1.0], [0.0, 0.0, 0.0], [2.0, 9.0, b]])
         yield case(
-            some(3)[::2],
-            some(3)[::2],
+            vector(3)[::2],
+            vector(3)[::2],
             wide[::2, ::2].T,
             label="not symmetric",
         )

@@ -109,7 +109,7 @@ class SecondDerivative(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> list[float]:
+        def numbers(n: int) -> list[float]:
             return [float(number) for number in draw.integers(n, 1, 9)]
 
         yield case([0.0, 0.0, 0.0, 1.0], 3.0, label="x³ at 3")
@@ -117,13 +117,13 @@ class SecondDerivative(Exercise):
         yield case(
             [float(number) for number in draw.integers(5, 1, 5)], 2.0, label="any polynomial"
         )
-        constant, linear, square, cube = some(4)
+        constant, linear, square, cube = numbers(4)
         at = -draw.integer(1, 6) / 2
         yield case([constant, linear, -square, cube], at, label="at a negative number")
-        yield case(some(2), 3.0, label="a straight line")
+        yield case(numbers(2), 3.0, label="a straight line")
         # 6x and the rest nearly cancel, so that float32 keeps few digits
-        at, rest = draw.integer(3, 9) / 7, draw.integer(1, 9) / 1000
-        yield case([0.0, 0.0, rest - 3 * at, 1.0], at, label="nearly no curvature")
+        at, step = draw.integer(3, 9) / 7, draw.integer(1, 9) / 1000
+        yield case([0.0, 0.0, step - 3 * at, 1.0], at, label="nearly no curvature")
         yield case(draw.integers(4, 1, 9), draw.integer(2, 5), label="whole numbers (int)")
 
     def run(self, answer: Any, *args: Any) -> Any:

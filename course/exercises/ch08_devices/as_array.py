@@ -106,13 +106,13 @@ class AsArray(Exercise):
         yield case(numbers, "cuda", True, label="on cuda, with a history")
         whole = tk.tensor([draw.integers(2, 1, 9) for _ in range(2)])
         yield case(whole, "cuda", False, label="whole numbers on cuda (int)")
-        one, other = draw.floats(2, 1, 9)
-        yield case(tk.tensor(one), "cuda", True, label="a single number on cuda (0-d)")
+        first, second = draw.floats(2, 1, 9)
+        yield case(tk.tensor(first), "cuda", True, label="a single number on cuda (0-d)")
         yield case(tk.zeros(0, 3), "cuda", False, label="no elements on cuda (empty)")
         turned = tk.tensor([draw.floats(3, 1, 9) for _ in range(2)]).T
         yield case(turned, "cuda", True, label="turned, with a history (non-contiguous)")
-        half = tk.tensor([[other]], dtype=tk.float16)
-        yield case(half, "cuda", True, label="one element, with a history (float16)")
+        single = tk.tensor([[second]], dtype=tk.float16)
+        yield case(single, "cuda", True, label="one element, with a history (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         values, device, asks = args

@@ -102,9 +102,9 @@ class BreakEven(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def times(most: int) -> tuple[float, float]:
+        def times(high: int) -> tuple[float, float]:
             """What a run on the GPU takes, and how much longer it is on the CPU."""
-            return float(draw.integer(2, 9)), float(draw.integer(1, most))
+            return float(draw.integer(2, 9)), float(draw.integer(1, high))
 
         yield case(4.0, 1.0, 10.0, label="a large matrix")
         gpu, more = times(9)

@@ -152,24 +152,28 @@ class FewerWaits(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, low: int = 1, high: int = 9) -> list[float]:
+        def numbers(n: int, low: int = 1, high: int = 9) -> list[float]:
             return [float(number) for number in draw.integers(n, low, high)]
 
-        def few(n: int, high: int = 5) -> list[float]:
+        def low_numbers(n: int, high: int = 5) -> list[float]:
             """Different ones, so that the square of their mean is not the mean of the squares."""
             return [float(number) for number in draw.distinct(n, 1, high)]
 
-        def many(n: int) -> list[float]:
+        def long_list(n: int) -> list[float]:
             """Larger ones, so that it matters how the means are taken."""
-            return some(n, 6, 9)
+            return numbers(n, 6, 9)
 
         yield case([[1.0, 1.0], [3.0]], "cuda", label="two batches on cuda")
-        yield case([some(4) for _ in range(5)], "cuda", label="five batches on cuda")
-        yield case([few(2), few(2), many(1)], "cpu", label="three batches on the CPU")
-        yield case([some(2) for _ in range(8)], "cuda", label="eight batches on cuda")
-        yield case([few(2, 20)], "cuda", label="a single batch on cuda (size 1)")
-        yield case([[few(2), few(2)], [many(1)]], "cuda", label="matrices on cuda")
-        halves = [tk.tensor(batch, dtype=tk.float16) for batch in (few(2), many(1))]
+        yield case([numbers(4) for _ in range(5)], "cuda", label="five batches on cuda")
+        yield case(
+            [low_numbers(2), low_numbers(2), long_list(1)], "cpu", label="three batches on the CPU"
+        )
+        yield case([numbers(2) for _ in range(8)], "cuda", label="eight batches on cuda")
+        yield case([low_numbers(2, 20)], "cuda", label="a single batch on cuda (size 1)")
+        yield case(
+            [[low_numbers(2), low_numbers(2)], [long_list(1)]], "cuda", label="matrices on cuda"
+        )
+        halves = [tk.tensor(batch, dtype=tk.float16) for batch in (low_numbers(2), long_list(1))]
         yield case(halves, "cuda", label="half the memory, on cuda (float16)")
 
     def run(self, answer: Any, *args: Any) -> Any:

@@ -94,7 +94,7 @@ class LargestBatch(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def rest(blocks: int, per_sample: int) -> tuple[int, int, int]:
+        def memory(blocks: int, per_sample: int) -> tuple[int, int, int]:
             """Whole blocks and a rest in which one sample more would have room."""
             fixed = 512 * draw.integer(2, 8)
             missing = -(512 * blocks) % per_sample
@@ -107,14 +107,14 @@ class LargestBatch(Exercise):
         yield case(2048, 512, 400, label="three small samples")
         blocks, fixed = draw.integer(2, 9), 512 * draw.integer(1, 9)
         yield case(fixed + 512 * blocks, fixed, odd(50, 250), label="whole blocks are left")
-        yield case(*rest(draw.integer(2, 9), odd(100, 250)), label="a rest of less than a block")
-        yield case(*rest(draw.integer(15, 30), odd(50, 100)), label="many small samples")
-        yield case(*rest(draw.integer(10, 30), odd(30, 50)), label="any rest")
+        yield case(*memory(draw.integer(2, 9), odd(100, 250)), label="a rest of less than a block")
+        yield case(*memory(draw.integer(15, 30), odd(50, 100)), label="many small samples")
+        yield case(*memory(draw.integer(10, 30), odd(30, 50)), label="any rest")
         blocks, fixed = draw.integer(3, 30), 512 * draw.integer(1, 9)
         yield case(fixed + 512 * blocks + 511, fixed, odd(30, 250), label="one byte is missing")
         samples, large = draw.integer(4, 9), odd(600, 700)
         blocks = (samples + 1) * large // 512
-        yield case(*rest(blocks, large), label="samples larger than a block")
+        yield case(*memory(blocks, large), label="samples larger than a block")
         large = draw.integer(600, 800)
         yield case(512 + draw.integer(large, 1023), 512, large, label="none fits")
         free, more = 512 * draw.integer(2, 9), 512 * draw.integer(1, 9)

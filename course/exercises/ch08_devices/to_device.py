@@ -258,8 +258,8 @@ class ToDevice(Exercise):
             "cuda",
             label="lists and dictionaries without entries (empty)",
         )
-        few = (tk.tensor(draw.number(1, 9)), [tk.zeros(0, 2)])
-        yield case(few, "cuda", label="no elements, and a single number (0-d)")
+        pair = (tk.tensor(draw.number(1, 9)), [tk.zeros(0, 2)])
+        yield case(pair, "cuda", label="no elements, and a single number (0-d)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         batch, device = args
@@ -298,7 +298,7 @@ def _written(value: Any) -> str:
     if isinstance(value, tk.Tensor):
         return f"tensor({value.tolist()}, device='{value.device}')"
     if isinstance(value, dict):
-        pairs = (f"{_written(key)}: {_written(each)}" for key, each in value.items())
+        pairs = (f"{_written(key)}: {_written(entry)}" for key, entry in value.items())
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, (list, tuple)):
         inner = ", ".join(map(_written, value))

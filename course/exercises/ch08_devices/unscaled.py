@@ -53,8 +53,8 @@ def _broken_ones_left_out(gradients: Any, scale: float) -> Any:
 
 
 def _multiplied(gradients: Any, scale: float) -> Any:
-    found = unscaled(gradients, scale)
-    return found and [gradient * scale * scale for gradient in found]
+    result = unscaled(gradients, scale)
+    return result and [gradient * scale * scale for gradient in result]
 
 
 @exercise("unscaled", answer=unscaled, points=0, difficulty=3, minutes=7, further=True)
@@ -125,38 +125,44 @@ class Unscaled(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def half(*values: float) -> tk.Tensor:
+        def float16(*values: float) -> tk.Tensor:
             return tk.tensor(values).half()
 
-        def some(n: int) -> list[float]:
+        def numbers(n: int) -> list[float]:
             return [float(number) for number in draw.integers(n, 1, 99)]
 
         inf, nan = float("inf"), float("nan")
-        yield case([half(512, 256)], 1024.0, label="one tensor")
-        yield case([half(*some(3)), -half(*some(2))], 16.0, label="two tensors")
-        one, other = (number * 1e-6 for number in draw.distinct(2, 10, 50))
-        yield case([half(one, *some(1)), half(other)], 65536.0, label="small ones")
-        yield case([half(6e-8)], 8.0, label="the smallest number (float16)")
-        yield case([half(*some(1)), half(*some(1), inf)], 2.0, label="inf in the second")
-        large = [40000.0 + number for number in some(2)]
-        yield case([half(*some(1)), half(*large)], 2.0, label="a sum that is too large")
-        yield case([half(-inf, *some(1)), half(*some(1))], 4.0, label="minus inf in the first")
-        yield case([half(nan, *some(1))], 2.0, label="nan")
-        yield case([half(*some(1)), half(*some(1), nan)], 4.0, label="nan in the second")
+        yield case([float16(512, 256)], 1024.0, label="one tensor")
+        yield case([float16(*numbers(3)), -float16(*numbers(2))], 16.0, label="two tensors")
+        first, second = (number * 1e-6 for number in draw.distinct(2, 10, 50))
+        yield case([float16(first, *numbers(1)), float16(second)], 65536.0, label="small ones")
+        yield case([float16(6e-8)], 8.0, label="the smallest number (float16)")
         yield case(
-            [half(*some(1))[0], tk.zeros(0).half()],
+            [float16(*numbers(1)), float16(*numbers(1), inf)], 2.0, label="inf in the second"
+        )
+        large = [40000.0 + number for number in numbers(2)]
+        yield case([float16(*numbers(1)), float16(*large)], 2.0, label="a sum that is too large")
+        yield case(
+            [float16(-inf, *numbers(1)), float16(*numbers(1))], 4.0, label="minus inf in the first"
+        )
+        yield case([float16(nan, *numbers(1))], 2.0, label="nan")
+        yield case(
+            [float16(*numbers(1)), float16(*numbers(1), nan)], 4.0, label="nan in the second"
+        )
+        yield case(
+            [float16(*numbers(1))[0], tk.zeros(0).half()],
             2.0,
             label="no elements, and a single number (0-d)",
         )
-        wide = half(*some(6)).reshape(2, 3)
+        wide = float16(*numbers(6)).reshape(2, 3)
         yield case([wide.T], 4.0, label="turned (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """The gradients, and how many of them are 0."""
-        found = answer(*args)
-        if not isinstance(found, list) or not all(
-            isinstance(gradient, tk.Tensor) for gradient in found
+        result = answer(*args)
+        if not isinstance(result, list) or not all(
+            isinstance(gradient, tk.Tensor) for gradient in result
         ):
-            return found
-        zeros = [int((gradient == 0).sum()) for gradient in found]
-        return Seen({"gradients": found, "elements that are 0": zeros})
+            return result
+        zeros = [int((gradient == 0).sum()) for gradient in result]
+        return Seen({"gradients": result, "elements that are 0": zeros})

@@ -165,12 +165,12 @@ class AnotherAnswerEachTime(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """The scores, if four calls agree, and whether they have a history."""
         # two drop the same active units of a single sample once in 64 times
-        one, *others = (answer(*args) for _ in range(4))
-        if not all(isinstance(other, tk.Tensor) for other in (one, *others)):
-            return one
-        is_same = all(tk.equal(one, other) for other in others)
-        seen = {"the same at each call": is_same, "requires grad": one.requires_grad}
-        return Seen({**seen, "scores": one.detach().clone() if is_same else None})
+        first, *later = (answer(*args) for _ in range(4))
+        if not all(isinstance(result, tk.Tensor) for result in (first, *later)):
+            return first
+        is_same = all(tk.equal(first, result) for result in later)
+        seen = {"the same at each call": is_same, "requires grad": first.requires_grad}
+        return Seen({**seen, "scores": first.detach().clone() if is_same else None})
 
 
 def _state(seed: int, inputs: int, outputs: int) -> dict[str, tk.Tensor]:

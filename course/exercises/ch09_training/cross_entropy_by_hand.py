@@ -174,7 +174,7 @@ class CrossEntropyByHand(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, low: int, high: int) -> list[float]:
+        def numbers(n: int, low: int, high: int) -> list[float]:
             return [float(number) for number in draw.integers(n, low, high)]
 
         yield case(tk.tensor([[2.0, 1.0, 0.0]]), tk.tensor([0]), label="one sample")
@@ -185,28 +185,38 @@ class CrossEntropyByHand(Exercise):
         scores[0][1] = 4.0  # whatever is drawn, it matters which dimension is summed
         labels = [0, 3, *draw.integers(3, 0, 3)]
         yield case(tk.tensor(scores), tk.tensor(labels), label="any scores")
-        large = tk.tensor([[draw.integer(50, 200) * 10.0, 0.0], [*some(1, 2, 5), *some(1, 1, 3)]])
+        large = tk.tensor(
+            [[draw.integer(50, 200) * 10.0, 0.0], [*numbers(1, 2, 5), *numbers(1, 1, 3)]]
+        )
         yield case(large, tk.tensor([1, 0]), label="a large score")
         # in float64, so that no right formula loses digits that the comparison looks at
-        top, lower, last = some(1, 1000, 2000)[0], some(1, 200, 600)[0], some(1, 800, 1500)[0]
+        top, lower, last = (
+            numbers(1, 1000, 2000)[0],
+            numbers(1, 200, 600)[0],
+            numbers(1, 800, 1500)[0],
+        )
         near = [-top, -top - 1, -top - 2]
         low = tk.tensor([near, [-top - lower, -top - lower, -top - lower - last]]).double()
         yield case(low, tk.tensor([0, 2]), label="very low scores, float64")
-        top, lower, last = some(1, 1800, 2500)[0], some(1, 800, 1500)[0], some(1, 800, 1500)[0]
+        top, lower, last = (
+            numbers(1, 1800, 2500)[0],
+            numbers(1, 800, 1500)[0],
+            numbers(1, 800, 1500)[0],
+        )
         apart = tk.tensor([[top, top - last], [-lower, -lower - 1], [0.0, 1.0]]).double()
         yield case(apart, tk.tensor([1, 0, 0]), label="rows far apart, float64")
         wide = tk.tensor([draw.floats(3, -2, 2) for _ in range(2)], dtype=tk.float64)
         wide[1] -= 5000
         yield case(wide, tk.tensor([2, 1]), label="one row far below, float64")
-        own, other = some(2, 1, 4), some(2, -3, 0)
-        turned = tk.tensor([[own[0], other[0]], [other[1], own[1]], some(2, 0, 3)]).T
+        right, wrong = numbers(2, 1, 4), numbers(2, -3, 0)
+        turned = tk.tensor([[right[0], wrong[0]], [wrong[1], right[1]], numbers(2, 0, 3)]).T
         yield case(turned, tk.tensor([0, 1]), label="turned (non-contiguous)")
         single = tk.tensor(draw.floats(2, 1, 9)).unsqueeze(1)
         yield case(single, tk.tensor([0, 0]), label="a single class (size 1)")
         n = draw.integer(3, 9)
-        half = tk.zeros(2, n, dtype=tk.float16)
+        halves = tk.zeros(2, n, dtype=tk.float16)
         of_half = tk.tensor(draw.integers(2, 0, n - 1))
-        yield case(half, of_half, label="all scores alike, half the memory (float16)")
+        yield case(halves, of_half, label="all scores alike, half the memory (float16)")
 
     def advice(self, *args: Any) -> str | None:
         logits, _ = args

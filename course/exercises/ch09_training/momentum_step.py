@@ -201,42 +201,44 @@ class MomentumStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> tk.Tensor:
+        def vector(n: int) -> tk.Tensor:
             return tk.tensor(draw.floats(n, 1, 9))
 
-        one, ten = tk.tensor([1.0]), tk.tensor([10.0])
-        yield case([one], [one.clone()], [ten], 0.1, 0.5, label="one parameter")
+        unit, ten = tk.tensor([1.0]), tk.tensor([10.0])
+        yield case([unit], [unit.clone()], [ten], 0.1, 0.5, label="one parameter")
         yield case(
-            [some(3), some(2).unsqueeze(0)],
-            [some(3), some(2).unsqueeze(0)],
-            [some(3), some(2).unsqueeze(0)],
+            [vector(3), vector(2).unsqueeze(0)],
+            [vector(3), vector(2).unsqueeze(0)],
+            [vector(3), vector(2).unsqueeze(0)],
             0.5,
             0.5,
             label="two parameters",
         )
-        five, slopes, speeds = ([some(1) for _ in range(5)] for _ in range(3))
+        five, slopes, speeds = ([vector(1) for _ in range(5)] for _ in range(3))
         yield case(five, slopes, speeds, 0.5, 0.5, label="five parameters")
-        yield case([some(1)[0]], [some(1)[0]], [tk.tensor(0.0)], 0.5, 0.9, label="at rest")
+        yield case([vector(1)[0]], [vector(1)[0]], [tk.tensor(0.0)], 0.5, 0.9, label="at rest")
         yield case(
-            [some(1), some(1)],
-            [None, some(1)],
-            [some(1), some(1)],
+            [vector(1), vector(1)],
+            [None, vector(1)],
+            [vector(1), vector(1)],
             0.25,
             0.5,
             label="one without a gradient",
         )
         yield case(
-            [some(2).unsqueeze(0).double(), some(1).double()],
-            [some(2).unsqueeze(0).double(), None],
-            [some(2).unsqueeze(0).double(), some(1).double()],
+            [vector(2).unsqueeze(0).double(), vector(1).double()],
+            [vector(2).unsqueeze(0).double(), None],
+            [vector(2).unsqueeze(0).double(), vector(1).double()],
             2.0,
             0.75,
             label="float64, one without a gradient",
         )
         up, down = draw.integers(2, 1, 9)
-        half = tk.tensor([up, -down], dtype=tk.float16)
-        yield case([half], [4 * half], [2 * half], 0.25, 0.5, label="half the memory (float16)")
-        wide, quick = some(6).reshape(2, 3), some(6).reshape(2, 3)
+        halves = tk.tensor([up, -down], dtype=tk.float16)
+        yield case(
+            [halves], [4 * halves], [2 * halves], 0.25, 0.5, label="half the memory (float16)"
+        )
+        wide, quick = vector(6).reshape(2, 3), vector(6).reshape(2, 3)
         yield case(
             [wide.T, tk.zeros(0, 3)],
             [2 * wide.T, tk.zeros(0, 3)],

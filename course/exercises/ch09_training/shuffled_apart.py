@@ -138,10 +138,10 @@ class ShuffledApart(Exercise):
     def run(self, answer: Any, *args: Any) -> Any:
         """What holds of the batches, in whatever order they are."""
         x, y, size, seed = args
-        found = answer(*args)
-        if not isinstance(found, list | tuple):
-            return found
-        batches = [batch if isinstance(batch, list | tuple) else () for batch in found]
+        batches = answer(*args)
+        if not isinstance(batches, list | tuple):
+            return batches
+        batches = [batch if isinstance(batch, list | tuple) else () for batch in batches]
         is_pairs = all(len(batch) == 2 and _sizes(batch) == 1 for batch in batches)
         seen = Seen({"a list of pairs `(inputs, labels)`, one for each batch": is_pairs})
         if not is_pairs:
@@ -156,8 +156,8 @@ class ShuffledApart(Exercise):
             parts = [inputs.tolist() for inputs, _ in batches] if size > 1 else [rows]
             seen["neighbours separated"] = not all(_is_run(part, given) for part in parts)
             seen["the same seed gives the same order"] = rows == _rows(answer(x, y, size, seed))
-            others = [_rows(answer(x, y, size, seed + more)) for more in (1, 2)]
-            seen["another seed gives another order"] = rows not in others
+            reshuffled = [_rows(answer(x, y, size, seed + more)) for more in (1, 2)]
+            seen["another seed gives another order"] = rows not in reshuffled
         return seen
 
 
@@ -168,9 +168,9 @@ def _rows(batches: Any) -> list[Any]:
 
 def _sizes(pair: Sequence[Any]) -> int:
     """How many different first sizes these tensors have; 0 if one of them has none."""
-    if not all(isinstance(each, tk.Tensor) and each.ndim for each in pair):
+    if not all(isinstance(tensor, tk.Tensor) and tensor.ndim for tensor in pair):
         return 0
-    return len({len(each) for each in pair})
+    return len({len(tensor) for tensor in pair})
 
 
 MANY = 8

@@ -45,14 +45,18 @@ class _Program(Operations):
 
 def _product(self, other, formula):
     other = self.as_tensor(other)
-    both = (self, other)
-    return self.result(self.data * other.data, both, lambda g: formula(g, *both), saved=both)
+    factors = (self, other)
+    return self.result(
+        self.data * other.data, factors, lambda g: formula(g, *factors), saved=factors
+    )
 
 
 def _matrix_product(self, other, formula):
     other = self.as_tensor(other)
-    both = (self, other)
-    return self.result(self.data @ other.data, both, lambda g: formula(g, *both), saved=both)
+    factors = (self, other)
+    return self.result(
+        self.data @ other.data, factors, lambda g: formula(g, *factors), saved=factors
+    )
 
 
 class _OwnFactor(Operations):
@@ -172,13 +176,13 @@ class _SumIsAMean(Operations):
 class _NothingSaved(Operations):
     def __mul__(self, other):
         other = self.as_tensor(other)
-        both = (self, other)
-        return self.result(self.data * other.data, both, lambda g: (g * other, g * self))
+        factors = (self, other)
+        return self.result(self.data * other.data, factors, lambda g: (g * other, g * self))
 
     def __matmul__(self, other):
         other = self.as_tensor(other)
-        both = (self, other)
-        return self.result(self.data @ other.data, both, lambda g: (g @ other.T, self.T @ g))
+        factors = (self, other)
+        return self.result(self.data @ other.data, factors, lambda g: (g @ other.T, self.T @ g))
 
 
 class _ProductSavesNothing(Operations):
@@ -354,7 +358,7 @@ class OwnOperations(Part):
         def leaf(name: str, values: Any) -> str:
             return f"{name} = Tensor({values}, requires_grad=True)\n"
 
-        both = "x.grad.data", "y.grad.data"
+        gradients = "x.grad.data", "y.grad.data"
         # a factor is not the other one
         p, q = (number / 100 for number in draw.distinct(2, 110, 900))
         vectors = leaf("x", numbers(3)) + leaf("y", numbers(3))
@@ -369,7 +373,7 @@ class OwnOperations(Part):
             "a product",
             leaf("x", p) + leaf("y", q) + "z = x * y\nz.backward()",
             "z.data",
-            *both,
+            *gradients,
         )
         yield program_case("a sum is a number", leaf("x", matrix(3, 2)) + "z = x.sum()", "z.data")
         yield program_case(
@@ -382,7 +386,7 @@ class OwnOperations(Part):
             "relu", f"{bent}z = x.relu()\n(z * up).sum().backward()", "z.data", "x.grad.data"
         )
         yield program_case(
-            "matrices", f"{matrices}z = x @ y\n(z * up).sum().backward()", "z.data", *both
+            "matrices", f"{matrices}z = x @ y\n(z * up).sum().backward()", "z.data", *gradients
         )
         yield program_case(
             "the slope of a slope",
@@ -399,19 +403,21 @@ class OwnOperations(Part):
             "x.grad.data",
         )
         yield program_case(
-            "by element", f"{vectors}{up}z = x * y\n(z * up).sum().backward()", *both
+            "by element", f"{vectors}{up}z = x * y\n(z * up).sum().backward()", *gradients
         )
         yield program_case(
             "a sum of products",
             f"{vectors}z = (x * y + x).sum()\nz.backward()",
             "z.data",
-            *both,
+            *gradients,
         )
         yield program_case(
             "a cube", leaf("x", numbers(2)) + "(x * x * x).sum().backward()", "x.grad.data"
         )
-        yield program_case("a row for each", f"{stretched}(x * y + y).sum().backward()", *both)
-        yield program_case("square matrices", f"{squares}((x @ y) * up).sum().backward()", *both)
+        yield program_case("a row for each", f"{stretched}(x * y + y).sum().backward()", *gradients)
+        yield program_case(
+            "square matrices", f"{squares}((x @ y) * up).sum().backward()", *gradients
+        )
         yield program_case("relu alone", leaf("x", [-b, c, 0.0, a]) + "z = x.relu()", "z.data")
         yield program_case(
             "relu of a matrix",
@@ -434,7 +440,7 @@ class OwnOperations(Part):
         yield program_case(
             "a sum of sums",
             f"{vectors}((x.sum() + y.sum()) * x.sum()).backward()",
-            *both,
+            *gradients,
         )
         yield program_case(
             "what @ saves", f"{squares}z = x @ y", "[each is y for each, version in z.saved]"
@@ -449,7 +455,7 @@ class OwnOperations(Part):
             leaf("x", p) + leaf("y", q) + "((x * y) * (x + y)).backward(create_graph=True)\n"
             "slope = x.grad\nx.zero_grad()\ny.zero_grad()\nslope.backward()",
             "slope.data",
-            *both,
+            *gradients,
         )
         yield program_case(
             "a layer",

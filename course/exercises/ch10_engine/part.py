@@ -21,10 +21,10 @@ class Part(Exercise):
         return Seen(tried(answer, self.name, program, tuple(looks)))
 
     def is_answer(self, answer: Any) -> str | None:
-        what = compare.kind(answer)
-        if isinstance(self.reference, type) and (what == "a function" or not callable(answer)):
+        kind = compare.kind(answer)
+        if isinstance(self.reference, type) and (kind == "a function" or not callable(answer)):
             return (
-                f"`{self.name}` should be a class, and it is {what}. Begin the answer cell "
+                f"`{self.name}` should be a class, and it is {kind}. Begin the answer cell "
                 f"with `class {self.name}:` and run it again."
             )
         return super().is_answer(answer)
@@ -43,5 +43,5 @@ def program_case(
 
 def names_of(part: type) -> tuple[str, ...]:
     """The methods of a part of the course, by the names under which they are refused."""
-    members = (name for name, each in vars(part).items() if inspect.isfunction(each))
+    members = (name for name, member in vars(part).items() if inspect.isfunction(member))
     return tuple(f"course.engine.{part.__name__}.{name}" for name in members)

@@ -13,12 +13,12 @@ from course.notebook.exercise import Case, Draw, exercise
 def _recorded(self: Any, data: Any, inputs: Any, formula: Any, saved: Any) -> Any:
     new = type(self)(data)
     new.requires_grad, new.inputs, new.formula = True, tuple(inputs), formula
-    new.saved = [(each, each.version) for each in saved]
+    new.saved = [(tensor, tensor.version) for tensor in saved]
     return new
 
 
 def _all_must_ask(self, data, inputs, formula, saved=()):
-    asked = grad_mode.enabled and all(each.requires_grad for each in inputs)
+    asked = grad_mode.enabled and all(tensor.requires_grad for tensor in inputs)
     return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
 
 
@@ -41,38 +41,38 @@ def _nothing_returned(self, data, inputs, formula, saved=()):
 
 
 def _history_of_self(self, data, inputs, formula, saved=()):
-    if grad_mode.enabled and any(each.requires_grad for each in inputs):
+    if grad_mode.enabled and any(tensor.requires_grad for tensor in inputs):
         self.requires_grad, self.inputs, self.formula = True, tuple(inputs), formula
-        self.saved = [(each, each.version) for each in saved]
+        self.saved = [(tensor, tensor.version) for tensor in saved]
     return type(self)(data)
 
 
 def _numbers_saved(self, data, inputs, formula, saved=()):
     new = result(self, data, inputs, formula, saved)
-    new.saved = [(each.data, version) for each, version in new.saved]
+    new.saved = [(tensor.data, version) for tensor, version in new.saved]
     return new
 
 
 def _without_the_mode(self, data, inputs, formula, saved=()):
-    asked = any(each.requires_grad for each in inputs)
+    asked = any(tensor.requires_grad for tensor in inputs)
     return _recorded(self, data, inputs, formula, saved) if asked else type(self)(data)
 
 
 def _constants_with_history(self, data, inputs, formula, saved=()):
     new = _recorded(self, data, inputs, formula, saved)
-    new.requires_grad = grad_mode.enabled and any(each.requires_grad for each in inputs)
+    new.requires_grad = grad_mode.enabled and any(tensor.requires_grad for tensor in inputs)
     return new
 
 
 def _without_versions(self, data, inputs, formula, saved=()):
     new = result(self, data, inputs, formula, saved)
-    new.saved = [each for each, _ in new.saved]
+    new.saved = [tensor for tensor, _ in new.saved]
     return new
 
 
 def _version_of_the_new_one(self, data, inputs, formula, saved=()):
     new = result(self, data, inputs, formula, saved)
-    new.saved = [(each, new.version) for each, _ in new.saved]
+    new.saved = [(tensor, new.version) for tensor, _ in new.saved]
     return new
 
 
@@ -210,10 +210,10 @@ class RecordResult(Part):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         a, b = (draw.floats(2, 2, 9) for _ in range(2))
-        leaf, other = f"x = Tensor({a}, requires_grad=True)", f"Tensor({b}, requires_grad=True)"
+        leaf, second = f"x = Tensor({a}, requires_grad=True)", f"Tensor({b}, requires_grad=True)"
         looks = "z.requires_grad", "len(z.inputs)", "z.formula is None", "len(z.saved)"
         yield program_case(
-            "two that require grad", f"{leaf}\ny = {other}\nz = x * y", "z.data", *looks
+            "two that require grad", f"{leaf}\ny = {second}\nz = x * y", "z.data", *looks
         )
         yield program_case("its inputs", f"{leaf}\nz = x * x", "[each is x for each in z.inputs]")
         yield program_case("a leaf and a constant", f"{leaf}\nz = x * Tensor({b})", *looks)
@@ -227,7 +227,7 @@ class RecordResult(Part):
         yield program_case(
             "a sum without recording", f"{leaf}\nwith no_grad():\n    z = x.sum()", *looks
         )
-        yield program_case("nothing is saved", f"{leaf}\nz = x + {other}", "z.saved", *looks[:3])
+        yield program_case("nothing is saved", f"{leaf}\nz = x + {second}", "z.saved", *looks[:3])
         yield program_case(
             "nothing is saved for relu", f"{leaf}\nz = x.relu()", "z.saved", "z.data"
         )
@@ -237,7 +237,7 @@ class RecordResult(Part):
         yield program_case("versions after a write", f"{leaf}\n{write}\nz = x * x", pairs)
         yield program_case(
             "versions of two",
-            f"{leaf}\ny = {other}\nwith no_grad():\n    y.sub_(x)\nz = x * y",
+            f"{leaf}\ny = {second}\nwith no_grad():\n    y.sub_(x)\nz = x * y",
             "[(each is x, each is y, version) for each, version in z.saved]",
         )
         yield program_case("gradients", f"{leaf}\n(x * x * {b[0]}).sum().backward()", "x.grad.data")

@@ -327,7 +327,7 @@ class StaleValue(Part):
         x, y = f"x = Tensor({v}, requires_grad=True)\n", f"y = Tensor({w}, requires_grad=True)\n"
         off = "with no_grad():\n    "
         kept = "try:\n    x.sub_(y)\nexcept RuntimeError:\n    pass"
-        both = "x.grad.data", "y.grad.data"
+        gradients = "x.grad.data", "y.grad.data"
         late = f"{off}x.sub_(Tensor({a}))\n"
         yield program_case(
             "a constant",
@@ -361,13 +361,15 @@ class StaleValue(Part):
         yield program_case(
             "changed after it was saved",
             f"{x}{y}z = (x * y).sum()\n{late}z.backward()",
-            *both,
+            *gradients,
             weight=3,
             raises=True,
         )
-        yield program_case("changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *both)
         yield program_case(
-            "changed, not saved", f"{x}{y}z = (x + y).sum()\n{late}z.backward()", *both
+            "changed before", f"{x}{y}{late}z = (x * y).sum()\nz.backward()", *gradients
+        )
+        yield program_case(
+            "changed, not saved", f"{x}{y}z = (x + y).sum()\n{late}z.backward()", *gradients
         )
         yield program_case(
             "other requires grad, without recording", f"{c}{y}{off}c.sub_(y)", "c.data", "c.version"
@@ -385,19 +387,19 @@ class StaleValue(Part):
         yield program_case(
             "the second one changed",
             f"{x}{y}z = (y * x).sum()\n{late}{late}z.backward()",
-            *both,
+            *gradients,
             raises=True,
         )
         yield program_case(
             "changed twice, once before",
             f"{x}{y}{late}z = (y * x).sum()\n{late}z.backward()",
-            *both,
+            *gradients,
             raises=True,
         )
         yield program_case(
             "the result changed",
             f"{x}{y}z = x * y\n{off}z.sub_(Tensor({a}))\nz.sum().backward()",
-            *both,
+            *gradients,
         )
         yield program_case(
             "two steps of training",

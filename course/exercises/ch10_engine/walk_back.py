@@ -21,7 +21,7 @@ def _walk(self, gradient, join=None, into=None, wanted=None, fits=None, check=Tr
     """
     arrived = {self: gradient}
     while arrived:
-        tensor = pick(arrived, key=lambda each: each.number)
+        tensor = pick(arrived, key=lambda tensor: tensor.number)
         upstream = arrived.pop(tensor)
         if tensor.formula is None:
             if into is not None:
@@ -72,7 +72,7 @@ def _only_itself_checked(self, gradient):
 def _first_gradient_again(self, gradient):
     arrived = {self: gradient}
     while arrived:
-        tensor = max(arrived, key=lambda each: each.number)
+        tensor = max(arrived, key=lambda tensor: tensor.number)
         upstream = arrived.pop(tensor)
         if tensor.formula is None:
             tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
@@ -131,7 +131,7 @@ def _oldest_first(self, gradient):
 def _called_for_each_input(self, gradient):
     arrived = {self: gradient}
     while arrived:
-        tensor = max(arrived, key=lambda each: each.number)
+        tensor = max(arrived, key=lambda tensor: tensor.number)
         upstream = arrived.pop(tensor)
         if tensor.formula is None:
             tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
@@ -146,7 +146,7 @@ def _called_for_each_input(self, gradient):
 def _ends_at_a_leaf(self, gradient):
     arrived = {self: gradient}
     while arrived:
-        tensor = max(arrived, key=lambda each: each.number)
+        tensor = max(arrived, key=lambda tensor: tensor.number)
         upstream = arrived.pop(tensor)
         if tensor.formula is None:
             tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
@@ -161,7 +161,7 @@ def _ends_at_a_leaf(self, gradient):
 def _grad_everywhere(self, gradient):
     arrived = {self: gradient}
     while arrived:
-        tensor = max(arrived, key=lambda each: each.number)
+        tensor = max(arrived, key=lambda tensor: tensor.number)
         upstream = arrived.pop(tensor)
         tensor.grad = upstream if tensor.grad is None else tensor.grad + upstream
         if tensor.formula is None:

@@ -53,14 +53,14 @@ def _saves_everything(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
 
 def _saves_its_own(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     product, node = mul_with_autograd(x, y, recording)
-    own = {"x": x if x.requires_grad else None, "y": y if y.requires_grad else None}
-    return product, node and own
+    saved = {"x": x if x.requires_grad else None, "y": y if y.requires_grad else None}
+    return product, node and saved
 
 
 def _the_other_one_asked(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
     product, node = mul_with_autograd(x, y, recording)
-    other = {"x": y if y.requires_grad else None, "y": x if x.requires_grad else None}
-    return product, node and other
+    saved = {"x": y if y.requires_grad else None, "y": x if x.requires_grad else None}
+    return product, node and saved
 
 
 def _y_is_forgotten(x: tk.Tensor, y: tk.Tensor, recording: bool) -> Any:
@@ -177,32 +177,34 @@ class AutogradLayer(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int = 3) -> tk.Tensor:
+        def vector(n: int = 3) -> tk.Tensor:
             return tk.tensor(draw.floats(n, 1, 9))
 
-        yield case(some(), True, some(), False, True, label="a weight and the data")
-        yield case(some(), False, some(), True, True, label="the data and a weight")
-        yield case(some(), False, some(1), True, True, label="data and one weight (size 1)")
-        yield case(some(), True, some(), True, True, label="two weights")
-        yield case(some(), False, some(), False, True, label="no input requires grad")
-        yield case(some(), False, some(1), False, True, label="no input, one of size 1 (size 1)")
-        yield case(some(), True, some(), False, False, label="a weight, inside no_grad")
-        yield case(some(), True, some(), True, False, label="two weights, inside no_grad")
-        yield case(some(), False, some(), False, False, label="no input, inside no_grad")
-        yield case(some(0), True, some(0), False, True, label="no elements (empty)")
+        yield case(vector(), True, vector(), False, True, label="a weight and the data")
+        yield case(vector(), False, vector(), True, True, label="the data and a weight")
+        yield case(vector(), False, vector(1), True, True, label="data and one weight (size 1)")
+        yield case(vector(), True, vector(), True, True, label="two weights")
+        yield case(vector(), False, vector(), False, True, label="no input requires grad")
+        yield case(
+            vector(), False, vector(1), False, True, label="no input, one of size 1 (size 1)"
+        )
+        yield case(vector(), True, vector(), False, False, label="a weight, inside no_grad")
+        yield case(vector(), True, vector(), True, False, label="two weights, inside no_grad")
+        yield case(vector(), False, vector(), False, False, label="no input, inside no_grad")
+        yield case(vector(0), True, vector(0), False, True, label="no elements (empty)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned, whether the product has a history of its own, and the inputs."""
         x, x_asks, y, y_asks, recording = args
         inputs = x.clone().requires_grad_(x_asks), y.clone().requires_grad_(y_asks)
-        found = answer(*inputs, recording)
-        product = found[0] if isinstance(found, list | tuple) and found else None
+        result = answer(*inputs, recording)
+        product = result[0] if isinstance(result, list | tuple) and result else None
         has_history = isinstance(product, tk.Tensor) and product.requires_grad
         now = {
             name: [tensor.detach().clone(), tensor.requires_grad]
             for name, tensor in zip(("x afterwards", "y afterwards"), inputs, strict=True)
         }
-        return Seen({"returned": found, "the product has a history": has_history, **now})
+        return Seen({"returned": result, "the product has a history": has_history, **now})
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         x, x_asks, y, y_asks, recording = args

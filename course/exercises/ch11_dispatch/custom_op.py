@@ -198,19 +198,23 @@ class CustomOp(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, low: float, high: float) -> tk.Tensor:
+        def vector(n: int, low: float, high: float) -> tk.Tensor:
             return tk.tensor(draw.floats(n, low, high), dtype=tk.float64)
 
         ones = tk.ones(3, dtype=tk.float64)
-        yield case(some(3, 0.5, 4), ones, label="positive numbers")
-        yield case(some(3, -4, -1.5), ones, label="negative numbers")
-        yield case(some(3, 0.5, 4), some(3, 2, 5), label="positive, another upstream gradient")
-        yield case(some(3, -4, -1.5), some(3, 2, 5), label="negative, another upstream gradient")
-        yield case(some(1, 0.5, 4)[0], some(1, 2, 5)[0], label="a single number (0-d)")
-        yield case(some(4, -4, 4).float(), tk.ones(4), label="numbers in float32")
-        yield case(some(3, 1.5, 4).float(), some(3, 2, 5).float(), label="larger ones in float32")
-        matrix = some(6, 0.5, 4).reshape(3, 2).T
-        yield case(matrix, some(6, 2, 5).reshape(2, 3), label="turned (non-contiguous)")
+        yield case(vector(3, 0.5, 4), ones, label="positive numbers")
+        yield case(vector(3, -4, -1.5), ones, label="negative numbers")
+        yield case(vector(3, 0.5, 4), vector(3, 2, 5), label="positive, another upstream gradient")
+        yield case(
+            vector(3, -4, -1.5), vector(3, 2, 5), label="negative, another upstream gradient"
+        )
+        yield case(vector(1, 0.5, 4)[0], vector(1, 2, 5)[0], label="a single number (0-d)")
+        yield case(vector(4, -4, 4).float(), tk.ones(4), label="numbers in float32")
+        yield case(
+            vector(3, 1.5, 4).float(), vector(3, 2, 5).float(), label="larger ones in float32"
+        )
+        matrix = vector(6, 0.5, 4).reshape(3, 2).T
+        yield case(matrix, vector(6, 2, 5).reshape(2, 3), label="turned (non-contiguous)")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned, and the argument afterwards."""

@@ -155,27 +155,29 @@ class FindKernel(Exercise):
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         names = ("add", "mul", "relu", "mm", "exp", "softmax")
-        device, other = (("cuda", "mps", "xla", "hpu")[at] for at in draw.distinct(2, 0, 3))
-        one, two, three = (f"kernel {number}" for number in draw.distinct(3, 10, 999))
+        device, unknown = (("cuda", "mps", "xla", "hpu")[at] for at in draw.distinct(2, 0, 3))
+        first, second, third = (f"kernel {number}" for number in draw.distinct(3, 10, 999))
         operation = names[draw.integer(0, 5)]
-        yield case({device: one, other: two}, operation, device, label="a device in the table")
-        yield case({other: two, device: one}, operation, other, label="another device")
-        table = {"default": three, device: one}
+        yield case(
+            {device: first, unknown: second}, operation, device, label="a device in the table"
+        )
+        yield case({unknown: second, device: first}, operation, unknown, label="another device")
+        table = {"default": third, device: first}
         yield case(table, operation, device, label="a kernel of its own, and a default")
-        yield case(table, operation, other, label="no kernel of its own, and a default")
-        yield case({"default": two}, operation, device, label="nothing but a default")
-        yield case({device: one}, operation, device, label="a kernel of its own, no default")
-        yield case({"cpu": one}, operation, device, label="neither, though the CPU has one")
-        table = {"cpu": one, other: two}
+        yield case(table, operation, unknown, label="no kernel of its own, and a default")
+        yield case({"default": second}, operation, device, label="nothing but a default")
+        yield case({device: first}, operation, device, label="a kernel of its own, no default")
+        yield case({"cpu": first}, operation, device, label="neither, though the CPU has one")
+        table = {"cpu": first, unknown: second}
         yield case(table, operation, device, label="neither, though two others have one")
-        table = {"cpu": one, device: three, "default": two}
-        yield case(table, operation, other, label="a default beside the CPU")
+        table = {"cpu": first, device: third, "default": second}
+        yield case(table, operation, unknown, label="a default beside the CPU")
         yield case(table, operation, "cpu", label="the CPU's kernel, and a default")
-        table = {device: two, f"{device}2": one, "default": three}
+        table = {device: second, f"{device}2": first, "default": third}
         yield case(table, operation, f"{device}2", label="a name that begins with another one")
-        table = {device: two, "default": three}
+        table = {device: second, "default": third}
         yield case(table, operation, f"{device}2", label="no kernel, though a shorter name has one")
-        table = {f"{device}2": one, "default": three}
+        table = {f"{device}2": first, "default": third}
         yield case(table, operation, device, label="no kernel, though a longer name has one")
         yield case({}, operation, device, label="a table without kernels (empty)")
 

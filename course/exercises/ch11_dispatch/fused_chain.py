@@ -82,7 +82,9 @@ def _not_fused(names, x):
 @no_type_check
 def _last_of_each_chain(names, x):
     after = [*names[1:], "sum"]
-    kept = [name for name, other in zip(names, after, strict=True) if "sum" in (name, other)]
+    kept = [
+        name for name, following in zip(names, after, strict=True) if "sum" in (name, following)
+    ]
     return fused(kept, x)
 
 
@@ -162,31 +164,31 @@ class FusedChain(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int) -> tk.Tensor:
+        def vector(n: int) -> tk.Tensor:
             return tk.tensor(draw.floats(n, 0.5, 2))
 
-        yield case(["neg", "exp"], some(4), label="two operations")
-        yield case(["sqrt", "neg", "exp", "tanh"], some(5), label="a chain of four")
-        yield case(["neg", "tanh", "sum"], some(3), label="a chain, then a sum")
-        yield case(["exp"], some(3), label="a single operation")
-        yield case(["sqrt", "exp", "sqrt", "neg"], some(1), label="one element (size 1)")
-        yield case(["abs", "sum"], some(6), label="one operation, then a sum")
-        yield case(["sqrt", "sum", "neg", "exp"], some(5), label="two chains with a sum between")
+        yield case(["neg", "exp"], vector(4), label="two operations")
+        yield case(["sqrt", "neg", "exp", "tanh"], vector(5), label="a chain of four")
+        yield case(["neg", "tanh", "sum"], vector(3), label="a chain, then a sum")
+        yield case(["exp"], vector(3), label="a single operation")
+        yield case(["sqrt", "exp", "sqrt", "neg"], vector(1), label="one element (size 1)")
+        yield case(["abs", "sum"], vector(6), label="one operation, then a sum")
+        yield case(["sqrt", "sum", "neg", "exp"], vector(5), label="two chains with a sum between")
 
     def run(self, answer: Any, *args: Any) -> Any:
         """What is returned, and the launches that a ledger of the check's own has seen."""
         names, values = args
         with tk.cuda.simulate(), tk.cuda.record() as ledger:
             x = values.to("cuda")
-            found = answer(names, x)
+            result = answer(names, x)
             launches = len(ledger.launches)
-            if isinstance(found, list | tuple):
-                found = tuple(
-                    tensor.cpu() if isinstance(tensor, tk.Tensor) else tensor for tensor in found
+            if isinstance(result, list | tuple):
+                result = tuple(
+                    tensor.cpu() if isinstance(tensor, tk.Tensor) else tensor for tensor in result
                 )
-            elif isinstance(found, tk.Tensor):
-                found = found.cpu()
-            return Seen({"returned": found, "launches": launches})
+            elif isinstance(result, tk.Tensor):
+                result = result.cpu()
+            return Seen({"returned": result, "launches": launches})
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
         names, values = args

@@ -158,8 +158,8 @@ class LoggedStep(Exercise):
         ),
         "the functions themselves": (
             lambda x, y, w: [
-                each if isinstance(each, tk.Tensor) else list(map(str, each))
-                for each in _step(x, y, w, _the_functions)
+                call if isinstance(call, tk.Tensor) else list(map(str, call))
+                for call in _step(x, y, w, _the_functions)
             ],
             "Your list holds the operations. Their names are asked for: `func.__name__`.",
         ),
@@ -183,13 +183,13 @@ class LoggedStep(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(*shape: int) -> tk.Tensor:
+        def drawn(*shape: int) -> tk.Tensor:
             n = int(np.prod(shape))
             return tk.tensor(draw.floats(n, 1, 9)).reshape(shape)
 
-        yield case(some(1), some(1), some(1), label="one sample")
-        yield case(some(4), some(4), some(4), label="a weight for each element")
-        yield case(some(4), some(4), some(1), label="one weight, broadcast (size 1)")
-        yield case(some(3), some(3), some(), label="a weight without dimensions (0-d)")
-        yield case(some(2, 3), some(2, 3), some(3), label="a row of weights")
-        yield case(some(3, 2).T, some(2, 3), some(3), label="turned (non-contiguous)")
+        yield case(drawn(1), drawn(1), drawn(1), label="one sample")
+        yield case(drawn(4), drawn(4), drawn(4), label="a weight for each element")
+        yield case(drawn(4), drawn(4), drawn(1), label="one weight, broadcast (size 1)")
+        yield case(drawn(3), drawn(3), drawn(), label="a weight without dimensions (0-d)")
+        yield case(drawn(2, 3), drawn(2, 3), drawn(3), label="a row of weights")
+        yield case(drawn(3, 2).T, drawn(2, 3), drawn(3), label="turned (non-contiguous)")

@@ -159,31 +159,37 @@ class PromotionLayer(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(dtype: tk.dtype, n: int = 3) -> tk.Tensor:
+        def vector(dtype: tk.dtype, n: int = 3) -> tk.Tensor:
             if dtype.is_floating_point:
                 return tk.tensor(draw.floats(n, 1, 9), dtype=dtype)
             return tk.tensor(draw.integers(n, 0, 9)).to(dtype)
 
-        def one(dtype: tk.dtype) -> tk.Tensor:
-            return some(dtype, 1)[0]
+        def single(dtype: tk.dtype) -> tk.Tensor:
+            return vector(dtype, 1)[0]
 
-        yield case(some(tk.float32), some(tk.float64), label="two sizes of floating point")
-        yield case(some(tk.int64), some(tk.float32), label="whole numbers and floats")
-        yield case(some(tk.float32), some(tk.int64), label="floats and whole numbers")
-        yield case(some(tk.bool), some(tk.int32), label="bool and whole numbers")
-        yield case(some(tk.int64), some(tk.int32), label="two sizes of whole numbers (int)")
-        matrix = some(tk.float32, 4).reshape(2, 2)
-        yield case(matrix, some(tk.float64, 2), label="a float32 matrix and a float64 vector")
-        yield case(some(tk.float32), some(tk.float64, 1), label="a float64 vector of one element")
-        yield case(some(tk.int64, 1), some(tk.int32), label="an int64 vector of one element (int)")
-        yield case(some(tk.float32), one(tk.float64), label="float32 and one float64 number (0-d)")
-        yield case(one(tk.int64), some(tk.int32), label="one int64 number and int32 (0-d)")
-        yield case(some(tk.bool), one(tk.int64), label="bool and one whole number (0-d)")
-        yield case(one(tk.int32), some(tk.bool), label="one whole number and bool (0-d)")
-        yield case(some(tk.int64), one(tk.float32), label="whole numbers and one float (0-d)")
-        yield case(one(tk.float32), one(tk.float64), label="two single numbers (0-d)")
-        yield case(some(tk.float16), some(tk.int64), label="half precision and int64 (float16)")
-        yield case(one(tk.int8), some(tk.bool), label="one int8 number and bool (0-d)")
-        yield case(some(tk.bool), one(tk.int16), label="bool and one int16 number (0-d)")
-        yield case(some(tk.int16), one(tk.int32), label="int16 and one int32 number (0-d)")
-        yield case(some(tk.float64, 0), some(tk.int64, 0), label="no elements (empty)")
+        yield case(vector(tk.float32), vector(tk.float64), label="two sizes of floating point")
+        yield case(vector(tk.int64), vector(tk.float32), label="whole numbers and floats")
+        yield case(vector(tk.float32), vector(tk.int64), label="floats and whole numbers")
+        yield case(vector(tk.bool), vector(tk.int32), label="bool and whole numbers")
+        yield case(vector(tk.int64), vector(tk.int32), label="two sizes of whole numbers (int)")
+        matrix = vector(tk.float32, 4).reshape(2, 2)
+        yield case(matrix, vector(tk.float64, 2), label="a float32 matrix and a float64 vector")
+        yield case(
+            vector(tk.float32), vector(tk.float64, 1), label="a float64 vector of one element"
+        )
+        yield case(
+            vector(tk.int64, 1), vector(tk.int32), label="an int64 vector of one element (int)"
+        )
+        yield case(
+            vector(tk.float32), single(tk.float64), label="float32 and one float64 number (0-d)"
+        )
+        yield case(single(tk.int64), vector(tk.int32), label="one int64 number and int32 (0-d)")
+        yield case(vector(tk.bool), single(tk.int64), label="bool and one whole number (0-d)")
+        yield case(single(tk.int32), vector(tk.bool), label="one whole number and bool (0-d)")
+        yield case(vector(tk.int64), single(tk.float32), label="whole numbers and one float (0-d)")
+        yield case(single(tk.float32), single(tk.float64), label="two single numbers (0-d)")
+        yield case(vector(tk.float16), vector(tk.int64), label="half precision and int64 (float16)")
+        yield case(single(tk.int8), vector(tk.bool), label="one int8 number and bool (0-d)")
+        yield case(vector(tk.bool), single(tk.int16), label="bool and one int16 number (0-d)")
+        yield case(vector(tk.int16), single(tk.int32), label="int16 and one int32 number (0-d)")
+        yield case(vector(tk.float64, 0), vector(tk.int64, 0), label="no elements (empty)")

@@ -165,19 +165,19 @@ class AddBias(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(rows: int, columns: int, blocks: Size, threads: Size, label: str) -> Case:
+        def sized(rows: int, columns: int, blocks: Size, threads: Size, label: str) -> Case:
             x, bias = floats(draw, rows, columns), floats(draw, columns, low=10, high=99)
             out = unfilled(draw, rows, columns)
             return case(blocks, threads, x, bias, out, rows, columns, label=label)
 
-        yield some(2, 4, (1, 1), (4, 2), "one block, a thread for each element")
-        yield some(2, 6, (3, 1), (2, 2), "three blocks side by side")
-        yield some(3, 5, (2, 2), (3, 2), "threads too many on both sides")
-        yield some(7, 3, (1, 3), (4, 3), "more rows than columns")
-        yield some(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
-        yield some(20, 16, (1, 10), (16, 2), "rows of 16, two for each warp")
-        yield some(1, 7, (2, 1), (4, 2), "one row (size 1)")
-        yield some(7, 1, (1, 2), (2, 4), "one column (size 1)")
+        yield sized(2, 4, (1, 1), (4, 2), "one block, a thread for each element")
+        yield sized(2, 6, (3, 1), (2, 2), "three blocks side by side")
+        yield sized(3, 5, (2, 2), (3, 2), "threads too many on both sides")
+        yield sized(7, 3, (1, 3), (4, 3), "more rows than columns")
+        yield sized(6, 2, (1, 3), (2, 2), "three blocks, one below the other")
+        yield sized(20, 16, (1, 10), (16, 2), "rows of 16, two for each warp")
+        yield sized(1, 7, (2, 1), (4, 2), "one row (size 1)")
+        yield sized(7, 1, (1, 2), (2, 4), "one column (size 1)")
         turned = floats(draw, 5, 3).T
         bias = floats(draw, 5, low=10, high=99)
         arguments = turned, bias, unfilled(draw, 3, 5), 3, 5

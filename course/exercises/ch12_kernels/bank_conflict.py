@@ -97,14 +97,14 @@ class BankConflict(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(low: int, high: int, label: str) -> Case:
+        def ranged(low: int, high: int, label: str) -> Case:
             return case(
                 1, 32, floats(draw, 32, 32, low=low, high=high), unfilled(draw, 32, 32), label=label
             )
 
-        yield some(1, 99, "any numbers")
-        yield some(-99, 99, "negative numbers as well")
-        yield some(100, 999, "larger numbers")
+        yield ranged(1, 99, "any numbers")
+        yield ranged(-99, 99, "negative numbers as well")
+        yield ranged(100, 999, "larger numbers")
         turned = floats(draw, 32, 32, high=99).floor().flip(0).contiguous()[:, :]
         yield case(1, 32, turned, unfilled(draw, 32, 32), label="whole numbers, upside down (int)")
 

@@ -132,15 +132,15 @@ class ExclusiveScan(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, label: str) -> Case:
+        def sized(n: int, label: str) -> Case:
             return case(1, 16, floats(draw, n, low=2), unfilled(draw, n), n, label=label)
 
-        yield some(16, "sixteen elements")
-        yield some(5, "five elements")
-        yield some(9, "nine elements")
-        yield some(15, "fifteen elements")
-        yield some(2, "two elements")
-        yield some(1, "one element (size 1)")
+        yield sized(16, "sixteen elements")
+        yield sized(5, "five elements")
+        yield sized(9, "nine elements")
+        yield sized(15, "fifteen elements")
+        yield sized(2, "two elements")
+        yield sized(1, "one element (size 1)")
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Few reads of `x`, four rounds with one to three barriers each, shared by all threads."""
@@ -151,9 +151,9 @@ class ExclusiveScan(KernelExercise):
                 "each thread reads one element of `x`, and the rounds add in shared memory",
             )
         if not 4 <= counts.barriers <= 12:
-            few = "too few" if counts.barriers < 4 else "too many"
+            amount = "too few" if counts.barriers < 4 else "too many"
             return (
-                f"has {counts.barriers} barriers, {few} for four rounds",
+                f"has {counts.barriers} barriers, {amount} for four rounds",
                 "read into a name, wait, add, wait, in each of the rounds 1, 2, 4, 8",
             )
         # adding takes up to three reads; two sweeps write up to 15 numbers, one thread alone 16

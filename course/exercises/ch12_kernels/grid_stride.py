@@ -34,9 +34,9 @@ def squares(x, out, n):
 
 def _neighbours_in_a_row(x, out, n):
     n_threads = cuda.gridDim.x * cuda.blockDim.x
-    each = (n + n_threads - 1) // n_threads
-    first = each * cuda.grid(1)
-    for i in range(first, min(first + each, n)):
+    share = (n + n_threads - 1) // n_threads
+    first = share * cuda.grid(1)
+    for i in range(first, min(first + share, n)):
         out[i] = x[i] * x[i]
 
 
@@ -118,18 +118,18 @@ class GridStride(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, blocks: int, threads: int, label: str) -> Case:
+        def sized(n: int, blocks: int, threads: int, label: str) -> Case:
             return case(blocks, threads, floats(draw, n), unfilled(draw, n), n, label=label)
 
-        yield some(12, 2, 3, "two elements for each thread")
-        yield some(17, 2, 4, "two or three for each thread")
-        yield some(23, 3, 2, "three blocks of two threads")
-        yield some(9, 4, 2, "four blocks of two threads")
-        yield some(6, 1, 4, "one block")
-        yield some(300, 2, 32, "four or five for each thread")
-        yield some(130, 1, 1, "one thread")
-        yield some(5, 3, 4, "more threads than elements")
-        yield some(1, 2, 2, "one element (size 1)")
+        yield sized(12, 2, 3, "two elements for each thread")
+        yield sized(17, 2, 4, "two or three for each thread")
+        yield sized(23, 3, 2, "three blocks of two threads")
+        yield sized(9, 4, 2, "four blocks of two threads")
+        yield sized(6, 1, 4, "one block")
+        yield sized(300, 2, 32, "four or five for each thread")
+        yield sized(130, 1, 1, "one thread")
+        yield sized(5, 3, 4, "more threads than elements")
+        yield sized(1, 2, 2, "one element (size 1)")
         whole = tk.tensor(draw.integers(15, 1, 9))
         yield case(2, 3, whole, unfilled(draw, 15).long(), 15, label="whole numbers (int)")
 

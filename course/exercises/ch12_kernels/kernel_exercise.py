@@ -41,10 +41,10 @@ class KernelExercise(Exercise):
     def is_answer(self, answer: Any) -> str | None:
         if str(answer).startswith("<kernel"):
             return None
-        what = compare.kind(answer)
-        if what != "a function":
+        kind = compare.kind(answer)
+        if kind != "a function":
             return (
-                f"`{self.name}` should be a kernel, and it is {what}. Begin the answer cell with "
+                f"`{self.name}` should be a kernel, and it is {kind}. Begin the answer cell with "
                 f"`@cuda.kernel` and `def {self.name}(...):` and run it again."
             )
         return (
@@ -79,8 +79,8 @@ class KernelExercise(Exercise):
             if at == self.filled or not isinstance(value, tk.Tensor):
                 continue
             if not tk.equal(now.cpu(), value.cpu()):
-                what = f"{self.name} writes into {names[at]}, which should stay as it is"
-                raise KernelError(what, repair=f"write into {names[self.filled]} only")
+                sentence = f"{self.name} writes into {names[at]}, which should stay as it is"
+                raise KernelError(sentence, repair=f"write into {names[self.filled]} only")
         return arguments[self.filled].cpu()
 
     def describe_call(self, args: tuple[Any, ...], show: Callable[[Any], str]) -> str:
@@ -141,8 +141,10 @@ def works_alone(log: Any, kind: str, n: int, blocks: Size, threads: Size) -> tup
     done = Counter[tuple[int, int]]()
     for accesses_there in log.touched.values():
         did = [(kind, block, thread) for block, thread, kind, *_ in accesses_there.values()]
-        if kind == WRITES or all(each[0] == READS for each in did):
-            done.update((block, thread) for what, block, thread in did if what == kind)
+        if kind == WRITES or all(access[0] == READS for access in did):
+            done.update(
+                (block, thread) for access_kind, block, thread in did if access_kind == kind
+            )
     most = -(-n // (_number(blocks) * _number(threads)))
     return ALONE if max(done.values(), default=0) > most else None
 
@@ -179,9 +181,9 @@ def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
     n = math.prod(shape)
     eighths, signs = draw.integers(n, 8 * low, 8 * high), draw.integers(n, 0, 1)
     pairs = zip(eighths, signs, strict=True)
-    return tk.tensor([-each / 8 - 1 / 16 if sign else each / 8 for each, sign in pairs]).reshape(
-        shape
-    )
+    return tk.tensor(
+        [-number / 8 - 1 / 16 if sign else number / 8 for number, sign in pairs]
+    ).reshape(shape)
 
 
 def unfilled(draw: Draw, *shape: int) -> tk.Tensor:

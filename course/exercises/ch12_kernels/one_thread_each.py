@@ -107,18 +107,18 @@ class OneThreadEach(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, blocks: int, threads: int, label: str) -> Case:
+        def sized(n: int, blocks: int, threads: int, label: str) -> Case:
             x, y, out = floats(draw, n), floats(draw, n), unfilled(draw, n)
             a = (-1) ** n * (draw.integer(1, 8) + 0.5)  # no whole number, and some below 0
             return case(blocks, threads, a, x, y, out, n, label=label)
 
-        yield some(8, 1, 8, "one block, a thread for each element")
-        yield some(8, 2, 4, "two blocks, a thread for each element")
-        yield some(7, 2, 4, "one thread too many")
-        yield some(10, 4, 4, "six threads too many")
-        yield some(33, 2, 32, "nearly a block too many")
-        yield some(2, 4, 2, "more blocks than are needed")
-        yield some(1, 3, 1, "one element (size 1)")
+        yield sized(8, 1, 8, "one block, a thread for each element")
+        yield sized(8, 2, 4, "two blocks, a thread for each element")
+        yield sized(7, 2, 4, "one thread too many")
+        yield sized(10, 4, 4, "six threads too many")
+        yield sized(33, 2, 32, "nearly a block too many")
+        yield sized(2, 4, 2, "more blocks than are needed")
+        yield sized(1, 3, 1, "one element (size 1)")
         whole = tk.tensor(draw.integers(6, 1, 9))
         out = unfilled(draw, 6).long()
         yield case(2, 4, 3, whole, whole + 1, out, 6, label="whole numbers (int)")

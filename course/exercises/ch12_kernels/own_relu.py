@@ -226,24 +226,24 @@ class OwnRelu(Exercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(*shape: int, label: str) -> Case:
+        def sized(*shape: int, label: str) -> Case:
             eighths = draw.integers(math.prod(shape), -72, 72)
             eighths[:2] = [-draw.integer(1, 72), -draw.integer(1, 72)]
             eighths[-1] = draw.integer(16, 72)
             x = (tk.tensor(eighths) / 8).reshape(shape)
             return case(x, "trains" in label, label=label)
 
-        yield some(2, 3, label="a matrix")
-        yield some(70, label="more than a block")
-        yield some(150, 2, label="a larger matrix")
-        yield some(2, 3, 4, label="three dimensions")
-        yield some(4, 30, label="a layer that trains with it")
-        yield some(2, 1030, label="more elements than a block can have threads")
+        yield sized(2, 3, label="a matrix")
+        yield sized(70, label="more than a block")
+        yield sized(150, 2, label="a larger matrix")
+        yield sized(2, 3, 4, label="three dimensions")
+        yield sized(4, 30, label="a layer that trains with it")
+        yield sized(2, 1030, label="more elements than a block can have threads")
         infinite = tk.tensor([-math.inf, -draw.integer(1, 9), -0.0, draw.integer(2, 9)])
         yield case(infinite, False, label="an element of -inf")
         infinite = tk.tensor([[math.inf, -draw.integer(1, 9)], [draw.integer(1, 9), -math.inf]])
         yield case(infinite, False, label="a matrix with infinities")
-        yield some(2, 1, label="one column (size 1)")
+        yield sized(2, 1, label="one column (size 1)")
         yield case(tk.zeros(0, 3), False, label="no rows (empty)", weight=0.25)
 
     def run(self, answer: Any, *args: Any) -> Any:
@@ -260,12 +260,14 @@ class OwnRelu(Exercise):
             if any(transfer.direction == "device to host" for transfer in ledger.transfers):
                 raise KernelError(f"{self.name} moves elements to the host", repair=_IN_THE_KERNEL)
             if (n := len(ledger.launches)) > 2 and x.numel():
-                what = f"{self.name} starts {n} kernels: operations of the library are launches too"
-                raise KernelError(what, repair=_IN_THE_KERNEL)
+                sentence = (
+                    f"{self.name} starts {n} kernels: operations of the library are launches too"
+                )
+                raise KernelError(sentence, repair=_IN_THE_KERNEL)
             # a launch; from the grader's sandbox it comes as a plain tuple
             if isinstance(result, tuple) and str(result[:1]).startswith("(<kernel"):
-                what = f"{self.name} returns the launch, which has filled a tensor"
-                raise KernelError(what, repair="return that tensor")
+                sentence = f"{self.name} returns the launch, which has filled a tensor"
+                raise KernelError(sentence, repair="return that tensor")
             is_tensor = isinstance(result, tk.Tensor)
             shown = result.cpu() if is_tensor else result
             return {"the result": shown, "x afterwards": x.cpu()}

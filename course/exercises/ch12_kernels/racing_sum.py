@@ -123,17 +123,17 @@ class RacingSum(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, blocks: int, threads: int, label: str, out: int = 1) -> Case:
+        def sized(n: int, blocks: int, threads: int, label: str, out: int = 1) -> Case:
             x = floats(draw, n, low=13, high=19)  # no sum is that of the threads' numbers
             return case(blocks, threads, x, tk.zeros(out), n, label=label)
 
-        yield some(3, 1, 4, "three elements, four threads", 4)
-        yield some(30, 1, 32, "one block", 32)
-        yield some(100, 4, 32, "four blocks", 32)
-        yield some(20, 1, 32, "a warp", 32)
-        yield some(5, 3, 2, "three blocks of two", 2)
-        yield some(40, 2, 32, "two warps", 32)
-        yield some(1, 1, 1, "one element (size 1)")
+        yield sized(3, 1, 4, "three elements, four threads", 4)
+        yield sized(30, 1, 32, "one block", 32)
+        yield sized(100, 4, 32, "four blocks", 32)
+        yield sized(20, 1, 32, "a warp", 32)
+        yield sized(5, 3, 2, "three blocks of two", 2)
+        yield sized(40, 2, 32, "two warps", 32)
+        yield sized(1, 1, 1, "one element (size 1)")
         whole = tk.tensor(draw.integers(6, 3, 9), dtype=tk.int32)
         out = tk.zeros(4, dtype=tk.int32)
         yield case(2, 4, whole, out, 6, label="whole numbers (int)")

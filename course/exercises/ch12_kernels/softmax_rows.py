@@ -263,18 +263,18 @@ class SoftmaxRows(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(rows: int, columns: int, label: str, more: float = 0.0) -> Case:
+        def sized(rows: int, columns: int, label: str, more: float = 0.0) -> Case:
             values = [
                 [number + more for number in draw.floats(columns, -2, 2)] for _ in range(rows)
             ]
             x = tk.tensor(values).reshape(rows, columns)
             return case(rows, 4, x, unfilled(draw, rows, columns), columns, label=label)
 
-        yield some(2, 6, "two rows of six")
-        yield some(1, 9, "one row")
-        yield some(3, 7, "large numbers", 100.0)
-        yield some(2, 5, "very large numbers", 1000.0)
-        yield some(2, 6, "numbers far below 0", -20_000.0)
+        yield sized(2, 6, "two rows of six")
+        yield sized(1, 9, "one row")
+        yield sized(3, 7, "large numbers", 100.0)
+        yield sized(2, 5, "very large numbers", 1000.0)
+        yield sized(2, 6, "numbers far below 0", -20_000.0)
         far = tk.tensor([draw.floats(6, -9, -5)])
         far[0, 2] += 4
         yield case(
@@ -287,10 +287,10 @@ class SoftmaxRows(KernelExercise):
         yield case(3, 4, rows, unfilled(draw, 3, 6), 6, label="rows far apart")
         below = tk.tensor([draw.floats(5, at - 2, at + 2) for at in (300, -300)])
         yield case(2, 4, below, unfilled(draw, 2, 5), 5, label="a row far below the one before")
-        yield some(4, 8, "four rows of eight")
-        yield some(2, 13, "three or four columns for each thread")
-        yield some(1, 140, "many columns")
-        yield some(3, 1, "one column (size 1)")
+        yield sized(4, 8, "four rows of eight")
+        yield sized(2, 13, "three or four columns for each thread")
+        yield sized(1, 140, "many columns")
+        yield sized(3, 1, "one column (size 1)")
         turned = tk.tensor([draw.floats(3, -2, 2) for _ in range(6)]).T
         yield case(3, 4, turned, unfilled(draw, 3, 6), 6, label="a turned matrix (non-contiguous)")
 

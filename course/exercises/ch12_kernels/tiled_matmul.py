@@ -258,18 +258,18 @@ class TiledMatmul(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, a: tk.Tensor, b: tk.Tensor, label: str) -> Case:
+        def sized(n: int, a: tk.Tensor, b: tk.Tensor, label: str) -> Case:
             return case((n // 4, n // 4), (4, 4), a, b, unfilled(draw, n, n), n, label=label)
 
         def matrix(n: int) -> tk.Tensor:
             return floats(draw, n, n, low=1, high=5)
 
-        yield some(4, tk.ones(4, 4), tk.ones(4, 4), "one tile of ones")
-        yield some(8, matrix(8), tk.eye(8), "times the identity")
-        yield some(8, matrix(8), matrix(8), "four tiles")
-        yield some(16, matrix(16), matrix(16), "sixteen tiles")
-        yield some(8, matrix(8).T, matrix(8), "a turned matrix (non-contiguous)")
-        yield some(8, matrix(8), matrix(8).T, "the other one turned")
+        yield sized(4, tk.ones(4, 4), tk.ones(4, 4), "one tile of ones")
+        yield sized(8, matrix(8), tk.eye(8), "times the identity")
+        yield sized(8, matrix(8), matrix(8), "four tiles")
+        yield sized(16, matrix(16), matrix(16), "sixteen tiles")
+        yield sized(8, matrix(8).T, matrix(8), "a turned matrix (non-contiguous)")
+        yield sized(8, matrix(8), matrix(8).T, "the other one turned")
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Each number is read from global memory once for 4 threads."""

@@ -191,17 +191,17 @@ class TreeSum(KernelExercise):
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
-        def some(n: int, label: str) -> Case:
+        def sized(n: int, label: str) -> Case:
             blocks = -(-n // 8)
             return case(blocks, 8, floats(draw, n), unfilled(draw, blocks), n, label=label)
 
         yield case(2, 8, tk.arange(10.0), unfilled(draw, 2), 10, label="ten elements, two blocks")
-        yield some(8, "one whole block")
-        yield some(24, "three whole blocks")
-        yield some(5, "a block that is not full")
-        yield some(19, "a last block that is not full")
-        yield some(33, "a last block with one element")
-        yield some(1, "one element (size 1)")
+        yield sized(8, "one whole block")
+        yield sized(24, "three whole blocks")
+        yield sized(5, "a block that is not full")
+        yield sized(19, "a last block that is not full")
+        yield sized(33, "a last block with one element")
+        yield sized(1, "one element (size 1)")
         nothing, out = tk.zeros(0), unfilled(draw, 1)
         yield case(1, 8, nothing, out, 0, label="no elements (empty)", weight=0.25)
 

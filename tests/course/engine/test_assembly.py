@@ -22,19 +22,19 @@ EXERCISE = {
 }
 OWN = {name: exercise.reference for name, exercise in EXERCISE.items()}
 PROPAGATE = EXERCISE["propagate"].solution_source.replace(
-    "max(arrived, key=lambda each: each.number)",
-    "sorted(arrived, key=lambda each: each.number)[-1]",
+    "max(arrived, key=lambda tensor: tensor.number)",
+    "sorted(arrived, key=lambda tensor: tensor.number)[-1]",
 )
 
 
 def test_the_parts_of_the_course_make_one_library_that_needs_numpy_alone():
     assembled = assemble(*OWN.values())
-    assert assembled.whose == dict.fromkeys(assembly.PARTS, "yours")
+    assert assembled.owners == dict.fromkeys(assembly.PARTS, "yours")
     assert repr(assembled).endswith("7 of 7 parts are yours.")
     imported = [
         node for node in ast.walk(ast.parse(assembled.source)) if isinstance(node, ast.Import)
     ]
-    assert [each.name for node in imported for each in node.names] == ["itertools", "numpy"]
+    assert [alias.name for node in imported for alias in node.names] == ["itertools", "numpy"]
     assert not any(
         isinstance(node, ast.ImportFrom) for node in ast.walk(ast.parse(assembled.source))
     )
@@ -42,7 +42,7 @@ def test_the_parts_of_the_course_make_one_library_that_needs_numpy_alone():
 
 def test_the_text_of_a_learners_part_stands_in_the_library():
     assembled = assemble(from_cell(PROPAGATE, "propagate"))
-    assert "sorted(arrived, key=lambda each: each.number)[-1]" in assembled.source
+    assert "sorted(arrived, key=lambda tensor: tensor.number)[-1]" in assembled.source
     assert "max(arrived" not in assembled.source
     x = assembled.Tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()
@@ -66,29 +66,28 @@ def from_cell(source, name):
 @pytest.mark.parametrize("name", [n for n, answer in OWN.items() if inspect.isfunction(answer)])
 def test_a_wrong_part_is_left_out_and_its_check_is_named(name):
     wrong = renamed(EXERCISE[name].mistakes()[0].answer, name)
-    assert assemble(wrong).whose[name] == f'the course\'s; see `check("{EXERCISE[name].id}")`'
+    assert assemble(wrong).owners[name] == f'the course\'s; see `check("{EXERCISE[name].id}")`'
 
 
 def test_a_part_that_is_not_written_is_left_out():
     stub = from_cell(EXERCISE["propagate"].released_source, "propagate")
     assembled = assemble(stub)
-    assert assembled.whose["propagate"] == "the course's; yours is not written yet"
+    assert assembled.owners["propagate"] == "the course's; yours is not written yet"
     assert repr(assembled).endswith("0 of 7 parts are yours.")
 
 
 def test_a_part_that_needs_what_stands_outside_of_it_is_left_out():
-    cell = PROPAGATE.replace("sorted(arrived, key=lambda each: each.number)", "by_number(arrived)")
-    cell += (
-        "\n\ndef by_number(tensors):\n    return sorted(tensors, key=lambda each: each.number)\n"
-    )
-    whose = assemble(from_cell(cell, "propagate")).whose
-    assert whose["propagate"] == "the course's; yours needs `by_number`, which stands outside of it"
+    in_order = "sorted({}, key=lambda tensor: tensor.number)"
+    cell = PROPAGATE.replace(in_order.format("arrived"), "by_number(arrived)")
+    cell += f"\n\ndef by_number(tensors):\n    return {in_order.format('tensors')}\n"
+    told = assemble(from_cell(cell, "propagate")).owners["propagate"]
+    assert told == "the course's; yours needs `by_number`, which stands outside of it"
 
 
 @pytest.mark.parametrize("name", ["Basics", "no_grad"])
 def test_the_text_of_a_class_in_a_cell_is_found(name):
     part = from_cell(EXERCISE[name].solution_source, name)
-    assert assemble(part).whose[name] == "yours"
+    assert assemble(part).owners[name] == "yours"
 
 
 def test_a_name_that_is_no_part_is_refused():

@@ -167,7 +167,7 @@ def test_a_claim_about_memory_is_tried_out(session: Session) -> None:
     run(
         session,
         "import course.sandbox.learner as agent\n"
-        "agent._same = lambda owners, blocks: []\n"
+        "agent._shared = lambda owners, blocks: []\n"
         "def answer(array): return tk.from_numpy(array)",
     )
     report = graded(session, made(lambda f, array: f(array) is not None, np.ones(3)))

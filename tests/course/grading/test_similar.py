@@ -502,9 +502,9 @@ def test_an_answer_from_the_librarys_source_is_found() -> None:
 
     source = inspect.getsource(layout.broadcast_shapes)
     (found,) = similar.from_library("x", {"ada": source, "bob": OTHER})
-    assert found.one == "ada"
+    assert found.learner == "ada"
     assert found.likeness > 0.9
-    assert found.other.endswith(": broadcast_shapes")
+    assert found.source.endswith(": broadcast_shapes")
 
 
 @pytest.mark.parametrize("id", EXERCISES)

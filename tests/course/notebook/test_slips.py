@@ -361,7 +361,7 @@ ON_A_MASK = ValueError("Boolean value of Tensor with more than one value is ambi
 def test_a_slip_is_not_named_for_what_another_line_did(lines, raised, value):
     source = "def f(x):\n    " + "\n    ".join(lines)
     where = f"line {len(lines) + 1}: {lines[-1]}"
-    outcome = Outcome("raised", error=raised, message=(str(raised), ""), where=where)
+    outcome = Outcome("raised", error=raised, message=(str(raised), ""), place=where)
     if raised is None:
         outcome = Outcome(value=value)
     assert first_slip(source, outcome, Outcome(value=1)) is None
@@ -456,7 +456,7 @@ def test_an_exception_is_told_by_what_stands_in_its_line(line, error, name, word
     kinds = {"index": IndexError, "division": ZeroDivisionError}
     kind = next((kind for word, kind in kinds.items() if word in error), TypeError)
     source = f"def f(x, y, a, n, m, d, args, kwargs):\n    {line}\n"
-    outcome = Outcome("raised", error=kind(error), message=(error, ""), where=f"line 2: {line}")
+    outcome = Outcome("raised", error=kind(error), message=(error, ""), place=f"line 2: {line}")
     found = first_slip(source, outcome, Outcome(value=1))
     assert (found.name if found else "").startswith(name)
     assert words in (found.sentence if found else "")
@@ -466,7 +466,7 @@ def test_an_exception_is_told_by_what_stands_in_its_line(line, error, name, word
 def test_the_keys_of_a_dictionary_are_spoken_of_where_a_loop_gives_them():
     def said(line):
         error = AttributeError("'str' object has no attribute 'to'")
-        outcome = Outcome("raised", error=error, message=(str(error), ""), where=f"line 2: {line}")
+        outcome = Outcome("raised", error=error, message=(str(error), ""), place=f"line 2: {line}")
         return first_slip(f"def f(x):\n    {line}\n", outcome, Outcome(value=1)).sentence
 
     assert "`.items()`" in said("return [each.to(1) for each in x]")
@@ -475,7 +475,7 @@ def test_the_keys_of_a_dictionary_are_spoken_of_where_a_loop_gives_them():
 
 def test_another_exception_than_the_one_that_is_asked_for_is_named():
     outcome = Outcome(
-        "raised", error=KeyError("a"), message=("'a'", ""), where="line 2: return x[a]"
+        "raised", error=KeyError("a"), message=("'a'", ""), place="line 2: return x[a]"
     )
     right = Outcome("raised", error=ValueError())
     found = first_slip("def f(x, a):\n    return x[a]\n", outcome, right)
@@ -493,7 +493,7 @@ def test_what_comes_after_the_line_that_raised_is_no_cause():
     source = "loss = x.mean()\nloss.backward()\nnumber = loss.item()"
     error = RuntimeError("element 0 of tensors does not require grad")
     outcome = Outcome(
-        "raised", error=error, message=(str(error), ""), where="line 2: loss.backward()"
+        "raised", error=error, message=(str(error), ""), place="line 2: loss.backward()"
     )
     slip = first_slip(source, outcome, Outcome())
     assert slip.sentence.endswith("Is there an input with `requires_grad=True`?")
