@@ -85,27 +85,14 @@ def examine(folder: Path, source: Source, read: Read) -> list[Finding]:
 
     It runs only if it is the learner's own.
     """
-    findings = read_through(folder, source, read)
-    if read is from_own_folder:
-        findings = [*_by_running(folder, source), *findings]
-    return _worst_first(findings)
+    return read_through(folder, source, read, runs=read is from_own_folder)
 
 
-def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    order = (WRONG, LOOK, REPAIRED)
-    return sorted(dict.fromkeys(findings), key=lambda finding: order.index(finding.kind))
-
-
-def _by_running(folder: Path, source: Source) -> Iterator[Finding]:
+def _by_running(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
     """The checks that give fewer points than the notebook shows when it runs from the top.
 
     Where it shows none, those of answers that do not get all points.
     """
-    try:
-        content, _ = from_own_folder(folder, source.chapter)
-        cells = matching.repair(content, source).cells
-    except (Refused, OSError):
-        return  # `read_through` says so
     shown = whole_run.points_shown(json.loads(content)["cells"])
     answers = [cell for cell in cells if matching.is_answer(cell)]
     started = {
@@ -130,8 +117,13 @@ def _by_running(folder: Path, source: Source) -> Iterator[Finding]:
             yield Finding(LOOK, f"{id}: {run} of {exercise.points:g} points.{about}")
 
 
-def read_through(folder: Path, source: Source, read: Read = from_own_folder) -> list[Finding]:
-    """What its text alone says about the notebook in a folder, the worst first."""
+def read_through(
+    folder: Path, source: Source, read: Read = from_own_folder, *, runs: bool = False
+) -> list[Finding]:
+    """What its text says about the notebook in a folder, the worst first.
+
+    runs: whether the notebook also runs.
+    """
     try:
         content, notes = read(folder, source.chapter)
         repaired = matching.repair(content, source)
@@ -139,7 +131,8 @@ def read_through(folder: Path, source: Source, read: Read = from_own_folder) -> 
         return [Finding(WRONG, f"It cannot be graded. {refusal}")]
     except OSError as problem:
         return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
-    findings = [Finding(REPAIRED, note) for note in (*notes, *repaired.notes)]
+    findings = [*_by_running(content, repaired.cells, source)] if runs else []
+    findings += [Finding(REPAIRED, note) for note in (*notes, *repaired.notes)]
     findings += _about_file(content, source)
     until = time.monotonic() + LONGEST_READ
     for cell in repaired.cells:
@@ -162,7 +155,8 @@ def read_through(folder: Path, source: Source, read: Read = from_own_folder) -> 
         findings.append(
             Finding(LOOK, "Its code takes too long to read: not all cells were looked at.")
         )
-    return _worst_first(findings)
+    order = (WRONG, LOOK, REPAIRED)
+    return sorted(dict.fromkeys(findings), key=lambda finding: order.index(finding.kind))
 
 
 def _about_file(content: bytes, source: Source) -> Iterator[Finding]:
