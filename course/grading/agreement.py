@@ -101,7 +101,7 @@ def _places(notebook: Mapping[str, list[matching.Cell]]) -> dict[str, str]:
 def check_gradebook(source: Source, cells: Mapping[str, str], notebooks: list[str]) -> None:
     """Raises CourseError unless the gradebook has the cells and points of the notebook.
 
-    cells: what each is in the gradebook, `in_words`. others: the notebooks of another name whose
+    cells: what each is in the gradebook, `in_words`. notebooks: those of another name whose
     points the gradebook counts in this chapter.
     """
     command = generate(source.chapter)

@@ -63,13 +63,17 @@ minsize movablelimits notation rowspacing rspace scriptlevel separator stretchy 
 
 
 def check_or_exit(root: Path, chapter: str, learners: Set[str], config: Config) -> None:
-    """Raises SystemExit if grades of these learners are not those of now.
+    """Raises SystemExit if grades or autograded notebooks of these learners are not those of now.
 
     nbgrader would print a CourseError with its traceback. config: nbgrader's.
     """
     try:
         results = [result for result in all_stored(root, chapter) if result.learner in learners]
         check_current(root, matching.source_of(root, chapter), results, config)
+        whole = {result.learner for result in results if result.has_page(root)}
+        if changed := sorted(learners - whole):
+            sentence = f"The autograded notebook of {changed[0]} is not that of the grade"
+            raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
     except CourseError as problem:
         raise SystemExit(f"course: {problem}") from None
 
@@ -110,9 +114,7 @@ class Heading(GetGrades):
         root = Path(self.config.CourseDirectory.root)
         result = stored(root, learner, chapter)
         folder = root / "course" / "feedback" / learner / chapter
-        if result is None or not result.has_page(root):
-            sentence = f"The autograded notebook of {learner} is not that of the grade"
-            raise CourseError(f"{sentence}: course grade {chapter} writes it again.")
+        assert result is not None  # `check_or_exit` has looked
         nb, resources = super().preprocess(nb, resources)
         with Gradebook(names["db_url"]) as book:
             handed = book.find_submission(chapter, learner)
