@@ -34,8 +34,8 @@ SECONDS = 30.0
 def faults(exercise: Exercise, seeds: Sequence[int] = range(200)) -> list[str]:
     """Sentences that say what is missing or wrong; empty for a complete exercise.
 
-    seeds: of the draws that are tried. The mistakes, which take longest, are tried in every third
-    of them, of launches in every fifth; in every tenth of those they are recognised.
+    seeds: of the draws that are tried. The mistakes take longest: they are tried in every third
+    draw, and with kernels in every fifth. Whether they are recognised is tried in a tenth of those.
     """
     return [f"{exercise.id}: {sentence}" for sentence in _faults(exercise, seeds)]
 

@@ -39,10 +39,10 @@ SEEDS = (0, 1, 2)
 DRAWS, LAUNCHES = 2000, 40
 """Inputs on which an equal variant agrees with the reference; of a kernel each is a launch."""
 SECONDS, LONGEST = 4.0, 240.0
-"""For one check, and for all inputs; longer takes only a loop without an end.
+"""Seconds for one check, and for all inputs; only a loop without an end takes longer.
 
-A check that is cut off counts as one that fails the variant. One that ends takes less than a second
-of a processor, so a busy machine may share it between four.
+A check that is stopped counts as one that the variant fails. Checks that end take less than a
+second of a processor, so that four programs may share it.
 """
 
 

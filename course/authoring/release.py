@@ -122,7 +122,7 @@ def generate(root: Path, chapters: Iterable[str]) -> None:
 def nbgrader_config(*, own: bool = False) -> Config:
     """The configuration that the nbgrader commands of this course have.
 
-    own: with the files nbgrader_config.py of whoever grades, as these commands read them.
+    own: whether the instructor's own files nbgrader_config.py are read too, as nbgrader does.
     """
     from nbgrader.apps.baseapp import NbGrader
     from traitlets.config.loader import PyFileConfigLoader

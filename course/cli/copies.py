@@ -192,9 +192,9 @@ def update(root: Path, chapter: str) -> Updated | None:
 
 
 def _is_own(cell: NotebookNode, released: matching.Cell | None) -> bool:
-    """Whether a cell that is no answer of the newer release has a text of the learner's.
+    """Whether the learner wrote or changed a cell that is no answer cell of the newer release.
 
-    released: the released cell as which it counts.
+    released: the released cell that it is matched with; None if there is none.
     """
     if not cell.source.strip() or cell.get("id", "").startswith("exercise-"):
         return False
@@ -207,7 +207,7 @@ def _is_own(cell: NotebookNode, released: matching.Cell | None) -> bool:
 
 
 def _without_marks(cells: Iterable[NotebookNode], ids: set[str]) -> None:
-    """Make cells the learner's own, without marks of nbgrader's and with ids beside these."""
+    """Make cells the learner's own, without marks of nbgrader's and with ids other than these."""
     for cell in cells:
         if cell.metadata.pop("nbgrader", None):
             cell.metadata.pop("deletable", None)

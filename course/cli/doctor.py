@@ -33,7 +33,7 @@ from course.shared import paths
 from course.shared.errors import TimeLimit
 
 LONGEST_READ, LEAST_READ = 5.0, 0.1
-"""Seconds in which all cells of a notebook are parsed, and for the one that is the last then."""
+"""Seconds for parsing all cells of a notebook; the least that is left for one of them."""
 WRONG, LOOK, REPAIRED = "wrong", "look", "repaired"
 IMPORTABLE = {"IPython", "course", "graphviz", "matplotlib", "numpy", "safetensors", "tensorkit"}
 """What notebooks may import while they are graded, besides Python's own library."""

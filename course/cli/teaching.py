@@ -63,9 +63,9 @@ def build(
 
 
 def _own_root() -> Path:
-    """The root of the course whose sources, grades or files are to be written.
+    """The root of the course, for a verb that writes sources, grades or files.
 
-    Raises CourseError if one stands in another checkout: that one's are meant.
+    Raises CourseError if the current folder is in another checkout: its files may be meant.
     """
     from course.shared import paths
 
@@ -78,7 +78,7 @@ def _own_root() -> Path:
 
 
 def _built_root() -> Path:
-    """That root. Raises CourseError if a notebook has other points than the definitions."""
+    """As `_own_root`; raises CourseError if a notebook has other points than the definitions."""
     from course.grading import agreement
     from course.notebook import matching
     from course.shared import paths
@@ -90,7 +90,7 @@ def _built_root() -> Path:
 
 
 def _own_chapter(name: str) -> tuple[Path, str]:
-    """That root, and the chapter that a name or number means, among those that are built."""
+    """The root of `_own_root`, and the built chapter that a name or a number means."""
     from course.shared import paths
 
     root = _own_root()

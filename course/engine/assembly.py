@@ -92,7 +92,7 @@ def _copied(value: Any) -> Any:
 
 
 class Assembled:
-    """A learner's library: its text, and of each part whose it is."""
+    """A learner's library: its text, and who wrote each part."""
 
     def __init__(self, source: str, owners: dict[str, str]) -> None:
         self.source, self.owners = source, owners

@@ -231,9 +231,9 @@ class CellRunner:
         """A session in which only the cells that the check at `position` needs ran.
 
         These are the cells above the first answer cell, with the imports; the answer cell of this
-        check and the cells between both. An answer from a cell of the learner's own may call the
-        released code of its answer cell. Of that code `own_answers.take` has put a copy without an
-        id above the answer, so the copy is known by its text alone, and runs before the answer.
+        check and the cells between both. An answer that was taken from a cell of the learner's own
+        may call the released code of its answer cell. `own_answers.take` has put a copy of that
+        code above the answer. The copy has no id: it is found by its text, and runs first.
         """
         code = [cell for cell in self.cells[:position] if self._runs_again(cell)]
         answers = [at for at, cell in enumerate(code) if matching.is_answer(cell)]

@@ -33,7 +33,8 @@ N_STEPS = 10
 def page(report: ClassReport, title: str, name: Name, *, is_named: bool) -> str:
     """The whole page.
 
-    title: the chapter's. name: what a learner is called on it. is_named: whether by their own.
+    title: the chapter's. name: gives the name that the page has for a learner. is_named: whether
+    that is the learner's own name, and no pseudonym.
     """
 
     def called(learners: Sequence[str], most: int = FEW) -> str:

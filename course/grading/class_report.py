@@ -139,10 +139,10 @@ class ClassReport:
         self._grades = grades or {}
         with_result = {result.learner for result in results}
         self.not_graded = sorted({*handed_in} - with_result)
-        """Who handed in what has no result: this machine could not grade it, or nobody tried."""
+        """Learners whose submission has no result: it was not tried, or this machine could not."""
         present = with_result.union(handed_in)
         self.absent = [learner for learner in roster if learner not in present]
-        """Whom the gradebook knows, and who handed nothing in."""
+        """Learners whom the gradebook knows and who handed nothing in."""
         self.graded = [result for result in results if result.status == "graded"]
 
     def points(self, result: Result, graded: Graded | None = None) -> float:

@@ -109,7 +109,7 @@ def clean_html(text: str, quota: Quota | None = None) -> str:
 def _opened_anew(text: str) -> int:
     """The most characters of tags that are opened anew in reading a text as HTML.
 
-    Each tag may open anew all of `_FORMATTING` that are open: of alike ones three, of links one.
+    Each tag may open anew all tags of `_FORMATTING` that are open: three of the same, one link.
 
     >>> _opened_anew("<b><p><p>") == 3 * _opened_anew("<b>")
     True

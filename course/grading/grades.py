@@ -59,7 +59,7 @@ def by_learner(root: Path, chapter: str, config: Config) -> dict[str, Grade]:
 def grade_of(student: Student, entry: SubmittedAssignment | None, possible: float) -> Grade:
     """The grade of one person. entry: what the gradebook has of them in the chapter."""
     if entry and not any(notebook.grades for notebook in entry.notebooks):
-        entry = None  # an extension alone
+        entry = None  # it only extends the due date
     moment = entry.timestamp.replace(tzinfo=UTC) if entry and entry.timestamp else None
     notebooks = entry.notebooks if entry else []
     points = {grade.name: grade.score for notebook in notebooks for grade in notebook.grades}

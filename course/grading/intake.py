@@ -24,9 +24,9 @@ from course.grading.session import remove
 from course.notebook.matching import AGAIN, MOST_BYTES, Refused, too_large
 
 MOST_FILES = 1000
-"""Entries of a folder or an archive."""
+"""The most entries of a folder or an archive."""
 MOST_COLLECTED, DEEPEST = 5 * MOST_BYTES, 8
-"""Bytes that are collected of one submission; how deep its folders may be."""
+"""The most bytes that are collected of one submission, and the deepest level of its folders."""
 
 
 @dataclass(frozen=True)

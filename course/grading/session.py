@@ -35,7 +35,7 @@ from course.shared.errors import CourseError
 
 FIRST_UID = 61_000
 MEMORY = 400 << 20
-"""Bytes of a worker: of what was imported, and of what reading one submission takes."""
+"""Bytes of memory for a worker: what was imported, and what reading one submission takes."""
 START_SECONDS, GRACE = 120.0, 1.0
 MOST_FILES = 4096
 
@@ -400,8 +400,8 @@ class Session:
 
 
 _HELD_UP = 0.75
-"""Where other programs had a learner's core for more than this share of its time, the machine is to
-blame for a time limit: that time counts as one in which the grader stood still."""
+"""A share of the time of a learner's core. Where other programs had more than that, a time limit is
+the machine's fault: the time counts as if the grader had stood still."""
 
 
 def _held_up(pid: int) -> float:

@@ -41,26 +41,26 @@ LENGTH = 6
 COMMON = 0.1
 """A shingle that more than this share of the others have, and more than two of them, is common."""
 LEAST, ALIKE = 70, 0.5
-"""Rare shingles that one of two alike answers has at least, and the likeness from which on. Already
-60 shingles, or a likeness of 0.45, make a pair of two answers that were typed independently."""
+"""Two answers are alike if one has at least so many rare shingles, and their likeness is at least
+this. With 60 shingles, or with 0.45, two answers that were typed independently would be a pair."""
 USUAL = 1 / 3
 """An answer that is near those of more than this share of the class, and of more than `FEW`
 learners, is the usual one, which has no rare shingles."""
 FEW = 5
 LEAST_OF_EQUAL = 60
-"""Rare shingles from which on the same program, names aside, makes two answers alike. The longest
-program that two beginners typed independently, names aside, has 50."""
+"""Two answers that are the same program, names aside, are alike if it has at least so many rare
+shingles. The longest such program that two beginners typed independently has 50."""
 LEAST_UNUSUAL = 20
-"""Unusual tokens that two answers have at least which are the same short program. The most unusual
-one that two beginners typed independently has 12."""
+"""Two answers that are the same short program are alike if it has at least so many unusual tokens.
+The most unusual such program that two beginners typed independently has 12."""
 MANY, ODD_WORDS = 6, 2
-"""Learners with the same short program, and words in the texts of all of them, from which on they
-are alike: words, also of comments, that nobody else wrote and that no text of the course has. With
-one word, or a few learners, this would be a name that friends chose together."""
+"""At least so many learners with the same short program are alike if all their texts have so many
+words, comments included, that nobody else wrote and that no text of the course has. One word, or
+fewer learners, may be a name that friends chose together."""
 CROWD, SHARE_OF_CROWD = 12, 0.09
-"""Learners, and their share of the class, who are a crowd if they have the same program."""
+"""Learners with the same program are a crowd from this number on, and this share of the class."""
 LEAST_OF_CROWD, UNUSUAL_OF_CROWD = 45, 12
-"""Shingles, or unusual tokens, of a program from which on a crowd that has it is alike. Programs
+"""A crowd is alike if its program has at least so many shingles, or unusual tokens. Programs
 that such a share of beginners typed independently have at most 22, and 6."""
 WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_OF_RUN = 3

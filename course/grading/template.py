@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 @cache
 def template(name: str) -> Any:
-    """The template in this file."""
+    """The template in the file of this name."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -30,14 +30,14 @@ from course.shared.errors import CourseError
 from course.shared.settings import settings
 
 MOST_ENTRIES, MOST_FILES = 50_000, 2000
-"""Of the folder, and of one user in it: on some hubs everybody is the same user."""
+"""The most entries of the folder, and files of one user: on some hubs all are the same user."""
 MOST_READ, MOST_CHECKS = 32 << 10, 300
-"""Bytes of the end of a learner's file, and lines of that."""
+"""The most bytes that are read at the end of a learner's file, and lines of these bytes."""
 LONGEST_NAME = 40
 MOST_NAMED = 10
 """Learners who are named as in need of help, and files that do not count."""
 SECONDS = 2.0
-"""From one look into the folder to the next."""
+"""Seconds from one look into the folder to the next."""
 AHEAD = 60
 """Seconds by which a learner's clock may be ahead."""
 

@@ -71,8 +71,8 @@ def _in_time(exercise: Exercise, runs: Sequence[Run], cells: Sequence[Cell]) -> 
     if check not in ids or not makers or makers[-1] is None:
         return []
     last = ids.index(check)
-    # an answer in an own cell below the check is graded with what stands before it; the answer cell
-    # itself, if it was moved there, is put back alone
+    # an answer in an own cell below the check is graded with the cells before it; the answer cell
+    # itself, moved below the check, is put back without them
     own_ids = [cell["id"] for cell in cells if matching.grade_id(cell) != exercise.id != cell["id"]]
     if makers[-1] in own_ids and makers[-1] in ids:
         last = max(last, ids.index(makers[-1]) + 1)

@@ -97,7 +97,7 @@ def _start_alarm(seconds: float) -> None:
 
 
 def _with_timer_thread(run: Callable[[], None], seconds: float) -> None:
-    """The same where there is no SIGALRM (Windows) or where this is not the main thread."""
+    """As `_with_alarm`, where there is no SIGALRM (Windows) or this is not the main thread."""
     caller = threading.get_ident()
     thread = ctypes.c_ulong(caller)
     switch_interval = sys.getswitchinterval()

@@ -23,11 +23,11 @@ from course.shared.settings import settings
 SECONDS = 0.5
 """How long a check waits for the folder."""
 MOST_BYTES = 1 << 20
-"""Of a learner's file: thousands of checks."""
+"""The most bytes of a learner's file, enough for thousands of checks."""
 SUFFIX = ".jsonl"
 
 _writers: list[threading.Thread] = []
-"""The one that writes now, or still waits for a folder that does not answer."""
+"""The thread that writes now, or still waits for a folder that does not answer."""
 _complained: list[str] = []
 
 
