@@ -158,6 +158,7 @@ class ExclusiveScan(KernelExercise):
             )
         # adding takes up to three reads; two sweeps write up to 15 numbers, one thread alone 16
         writes = Counter(thread for thread, kind, _ in accesses(log.shown) if kind == WRITES)
-        if max(writes.values(), default=0) > 15 or any(most_read([each]) > 3 for each in log.shown):
+        reads_many = any(most_read([phase]) > 3 for phase in log.shown)
+        if max(writes.values(), default=0) > 15 or reads_many:
             return ALONE
         return None
