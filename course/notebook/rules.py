@@ -108,8 +108,8 @@ def _used(tree: ast.AST) -> Iterator[str]:
                 yield SUM_WITHOUT_BARRIER
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
-        elif isinstance(node, ast.alias):
-            yield node.name  # as what it is imported does not matter
+        elif isinstance(node, ast.alias | ast.ImportFrom):  # as what, does not matter
+            yield node.name if isinstance(node, ast.alias) else node.module or ""
         elif isinstance(node, ast.Call) and not (
             isinstance(node.func, ast.Name) and node.func.id in own_functions
         ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
+from course.notebook.rules import Rule
 
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -94,6 +95,14 @@ class StridesOf(Exercise):
     Strides are computed from the sizes: the shape may have more elements than fit into memory.
     `Tensor.stride` switches itself off while your answer runs.
     """
+
+    rules = (
+        Rule(
+            "Strides are computed from the sizes",
+            "`tensorkit.layout` computes the strides for you. Multiply the sizes yourself.",
+            refuses=("layout", ".layout", "tensorkit.layout"),
+        ),
+    )
 
     hints = (
         "Neighbours along the last dimension lie side by side: its stride is 1. What about the "

@@ -8,6 +8,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 
 
 def contiguous_by_hand(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
@@ -116,8 +117,18 @@ class ContiguousByHand(Exercise):
 
     Two rules for the edges: the stride of a dimension of size 1 does not matter, since nobody takes
     a step there; and a tensor without elements is always contiguous. In each case the check asks
-    for two layouts of the same shape. Your function runs inside tensorkit below.
+    for two layouts of the same shape. Compare the strides yourself: your function runs inside
+    tensorkit below.
     """
+
+    rules = (
+        Rule(
+            "Compare the strides yourself",
+            "`tensorkit.layout` compares the strides for you. Go through them in a loop of your "
+            "own.",
+            refuses=("layout", ".layout", "tensorkit.layout"),
+        ),
+    )
 
     hints = (
         "Walk through both tuples from the right. Which stride do you expect first?",

@@ -8,6 +8,7 @@ from typing import Any
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.plain import Seen
+from course.notebook.rules import Rule
 
 
 def sigmoid_gradient(upstream: tk.Tensor, out: tk.Tensor) -> tk.Tensor:
@@ -60,6 +61,15 @@ class SigmoidGradient(Exercise):
     The check also differentiates your result once more, with respect to `out` and to `upstream`.
     Your function runs inside tensorkit below.
     """
+
+    rules = (
+        Rule(
+            "write the gradient formula of this node",
+            "Your answer lets autograd find the gradient, and this formula is what autograd runs. "
+            "Compute it from `upstream` and `out`.",
+            refuses=("backward", "grad"),
+        ),
+    )
 
     hints = (
         "The slope is a product of two fractions: $\\frac{1}{1 + e^{-x}}$, which is `out`, and "
