@@ -21,7 +21,8 @@ import numpy as np
 class GradMode:
     """Whether operations are recorded: an attribute, so that all code sees it change."""
 
-    enabled = True
+    def __init__(self) -> None:
+        self.enabled = True
 
 
 grad_mode = GradMode()

@@ -12,15 +12,14 @@ import contextlib
 import decimal
 import gc
 import logging
-import math
 import os
 import random
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -65,13 +64,12 @@ def _set_interrupts(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _environment() -> tuple[Any, Any]:
-    """The mapping, which may be replaced, and its entries, encoded: to copy these is quick."""
-    return os.environ, getattr(os.environ, "_data", {}).copy()
+def _environment() -> dict[Any, Any]:
+    """The variables, encoded: to copy these is quick."""
+    return os.environ._data.copy()  # type: ignore[attr-defined]
 
 
-def _set_environment(saved: tuple[Any, Any]) -> None:
-    os.environ, encoded = saved
+def _set_environment(encoded: dict[Any, Any]) -> None:
     variables = {os.environ.decodekey(k): os.environ.decodevalue(v) for k, v in encoded.items()}
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
@@ -201,7 +199,7 @@ def keep_names() -> None:
     for name in tk.autograd.__all__:
         getattr(tk.autograd, name)
     modules = {"np": np, "np.linalg": np.linalg, "np.random": np.random}
-    modules |= {"math": math, "random": random, "time": time}
+    modules |= {path: import_module(path) for path in _MODULES}
     for path, module in sorted(sys.modules.items(), key=lambda entry: entry[0].count(".")):
         first, dot, inner = path.partition(".")
         if (first == "tensorkit" and inner in _PUBLIC) or path in _OF_COURSE:
@@ -210,7 +208,7 @@ def keep_names() -> None:
     for path, module in modules.items():
         for name, value in vars(module).items():
             is_ours = isinstance(value, type) and value.__module__.startswith(_OURS)
-            is_ours = is_ours and name[0] != "_"
+            is_ours = (is_ours and name[0] != "_") or type(value).__module__ == "course.engine"
             if is_ours and not any(value is owner for owner in OWNERS.values()):
                 OWNERS[f"{path}.{name}"] = value
     _KEPT.update({path: dict(vars(owner)) for path, owner in OWNERS.items()})
@@ -230,7 +228,13 @@ _PUBLIC = {
 }
 _PUBLIC |= {"nn.functional", "nn.init", "utils.data", "viz"}
 """The modules of tensorkit that learners use. To compare all of them takes three times as long."""
-_OFTEN = ("tk", "tk.Tensor", "tk.nn", "tk.nn.functional", "tk.optim", "math", "random", "np")
+_MODULES = ["cmath", "collections", "copy", "datetime", "decimal", "fractions", "functools", "gc"]
+_MODULES += ["itertools", "json", "logging", "math", "operator", "os", "os.path", "random", "re"]
+_MODULES += ["signal", "statistics", "string", "textwrap", "time"]
+"""Python's modules that answers use, and those that `SETTINGS` reads; not `sys` and `threading`: a
+notebook itself exchanges their streams and hooks."""
+_OFTEN = ["tk", "tk.Tensor", "tk.nn", "tk.nn.functional", "tk.optim", "np"]
+_OFTEN += ["decimal", "gc", "logging", "math", "os", "random", "signal"]
 """What grading compares after each case; the rest it compares after each cell."""
 _OF_COURSE = ("course", "course.engine")
 _OURS = ("tensorkit", "course.engine")

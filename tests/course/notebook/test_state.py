@@ -6,6 +6,7 @@ import builtins
 import decimal
 import gc
 import io
+import itertools
 import logging
 import math
 import os
@@ -35,7 +36,6 @@ def odd(*args):
 def other_environment():
     del os.environ["PATH"]
     os.environ["HOME"] = os.environ["ANOTHER"] = "/"
-    os.environ = {}  # noqa: B003
 
 
 CHANGES = {
@@ -60,6 +60,12 @@ CHANGES = {
     "`print`": lambda: setattr(builtins, "print", odd),
     "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
     "`math.sqrt`": lambda: setattr(math, "sqrt", odd),
+    "`os.getcwd`": lambda: setattr(os, "getcwd", 3),
+    "`os.environ`": lambda: setattr(os, "environ", {}),
+    "`os.path.join`": lambda: setattr(os.path, "join", odd),
+    "`gc.isenabled`": lambda: setattr(gc, "isenabled", None),
+    "`decimal.getcontext`": lambda: setattr(decimal, "getcontext", None),
+    "`itertools.count`": lambda: setattr(itertools, "count", None),
     "`tk.relu`": lambda: setattr(tk, "relu", odd),
     "`np.linalg.solve`": lambda: setattr(np.linalg, "solve", odd),
     "`random.randint`": lambda: setattr(random, "randint", odd),
@@ -72,6 +78,7 @@ CHANGES = {
     "`tk.cuda.is_available`": lambda: setattr(tk.cuda, "is_available", None),
     "`tk.Generator.manual_seed`": lambda: setattr(tk.Generator, "manual_seed", None),
     "`course.check`": lambda: setattr(course, "check", None),
+    "`course.engine.grad_mode.enabled`": lambda: setattr(course.engine.grad_mode, "enabled", False),
     "`course.engine.Tensor.sum`": lambda: setattr(course.engine.Tensor, "sum", None),
 }
 
