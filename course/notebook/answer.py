@@ -185,16 +185,20 @@ def _overwritten(namespace: Mapping[str, Any], runs: Sequence[Run], source: str 
     names = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     assigned = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
     used = {name.id for name in names} - assigned
-    for name in filter(used.__contains__, library_names(runs)):
+    bound = {name for run in runs for name in run.bound}
+    for name in sorted(used & bound):
         value = namespace.get(name, print)
         if compare.kind(value) == "a module" or callable(value):
             continue
-        place = next((run.place for run in reversed(runs) if name in run.bound), "")
-        again = "run the cell with the imports again"
-        if name not in ("tk", "np"):
-            again = f"run `del {name}` in a new cell"
+        *before, last = [run for run in runs if name in run.bound]
+        is_imported = any(run.imports(name) for run in before) and not last.imports(name)
+        if name not in LIBRARY and not is_imported:
+            continue
+        again = f"run `del {name}` in a new cell"
+        if is_imported or name in ("tk", "np"):
+            again = "run the cell with the imports again"
         return (
-            f"`{name}` is no longer what it was: {place or 'a cell'} gave it "
+            f"`{name}` is no longer what it was: {last.place or 'a cell'} gave it "
             f"another value. Use another name there, then {again}."
         )
     return ""

@@ -18,6 +18,7 @@ from typing import Any
 UNKNOWN = "unknown"
 LONGEST = 20_000
 """Characters of a cell that is looked into."""
+_IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Run:
         """True if nothing in this cell binds `name`; False where that cannot be told."""
         names = bound_names(self.source)
         return bool(_statements(self.source)) and name not in names and "*" not in names
+
+    def imports(self, name: str) -> bool:
+        """True if an import of this cell gives `name` its value."""
+        lines = [one for one in _statements(self.source) if isinstance(one, _IMPORTS)]
+        return any(name == (alias.asname or alias.name) for one in lines for alias in one.names)
 
     @property
     def place(self) -> str:

@@ -279,3 +279,12 @@ def test_a_name_of_the_library_is_said_to_be_overwritten_where_it_was():
     assert "`tk` is no longer what it was: cell [3] gave" in words(own, "tk = 5", check)
     gone = own.replace("tk.zeros(1)", "len(shape)")
     assert "`len` is no longer what it was: cell [3] gave" in words(gone, "len = None", check)
+
+
+def test_an_imported_name_that_another_cell_gives_a_value_is_said_and_no_other():
+    own = "def strides_of(shape):\n    return next(numbers)\n"
+    imported, check = "from course.engine import numbers", "check('sample-strides')"
+    said = "`numbers` is no longer what it was: cell [4] gave it another value."
+    assert said in words(imported, own, "numbers = 3", check)
+    assert "no longer" not in words(own, "numbers = 3", "numbers = 4", check)
+    assert "no longer" not in words(imported, own, "numbers = 3", imported, check)
