@@ -434,6 +434,9 @@ _CAUSES = {
         r"\bsum\(": "Is a sum taken where a mean is asked for?",
         r"\bmean\(": "Is a mean taken where a sum is asked for?",
     },
+    "in reverse order": {
+        r"(?s)^\S+ sorted.*sort(ed)?\(": "Sorted numbers stand in the order of their size.",
+    },
     "rounded down": {"//": "`//` rounds down; `/` divides."},
     "only the first elements": {
         r"\.kernel\b": "Are there as many threads as elements? `-(-n // 64)` is rounded up.",
@@ -449,11 +452,15 @@ _CAUSES = {
 def _cause(name: str, given: np.ndarray, right: np.ndarray, source: str) -> str:
     """What in the source causes this relation, if only one thing in it can.
 
-    In front of the source stand the dtype, and whether dimensions of size 1 were added or removed.
+    In front of the source stand the dtype, and whether dimensions of size 1 were added or removed,
+    or the numbers are sorted.
     """
     added = (1 in given.shape and given.ndim > right.ndim) * "added"
     removed = (1 in right.shape and given.ndim < right.ndim) * "removed"
-    text = f"{given.dtype} {added}{removed}\n{source}"
+    is_sorted = given.ndim == 1 and any(
+        (part[1:] >= part[:-1]).all() for part in (given, given[::-1])
+    )
+    text = f"{given.dtype} {added}{removed}{is_sorted * 'sorted'}\n{source}"
     causes = _CAUSES.get(name, {})
     applicable = [words for code, words in causes.items() if re.search(code, text)]
     return f" {applicable[0]}" if len(applicable) == 1 else ""

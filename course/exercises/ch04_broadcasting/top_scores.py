@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import tensorkit as tk
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
@@ -37,6 +38,17 @@ def _the_mask(scores: tk.Tensor, limit: float) -> tuple[tk.Tensor, tk.Tensor]:
 def _the_same_twice(scores: tk.Tensor, limit: float) -> tuple[tk.Tensor, tk.Tensor]:
     passed = tk.where(scores > limit, scores, 0.0)
     return passed, passed
+
+
+def _picked_afterwards(scores: tk.Tensor, limit: float, picks: Any) -> Any:
+    kept = tk.where(scores > limit, scores, 0.0)
+    return kept[picks(kept)], kept
+
+
+PICKED_AFTERWARDS = (
+    "Your first result leaves out scores that are above a limit below 0, because they are 0 or "
+    "negative themselves. Pick from `scores` by the condition: `scores[scores > limit]`."
+)
 
 
 @exercise("top-scores", answer=top_scores, points=0, difficulty=2, minutes=5, further=True)
@@ -88,6 +100,14 @@ class TopScores(Exercise):
             "`clamp` sets the others to the limit. They should become 0: `tk.where(scores > "
             "limit, scores, 0.0)`.",
         ),
+        "positive ones": (
+            lambda scores, limit: _picked_afterwards(scores, limit, lambda kept: kept > 0),
+            PICKED_AFTERWARDS,
+        ),
+        "what is not 0": (
+            lambda scores, limit: _picked_afterwards(scores, limit, lambda kept: kept != 0),
+            PICKED_AFTERWARDS,
+        ),
     }
 
     def cases(self, draw: Draw) -> Iterator[Case]:
@@ -100,6 +120,8 @@ class TopScores(Exercise):
         yield case(*_scores(draw, -1, 0, 0, -1, 1), label="at the limit and above")
         mixed = [2.0, -float(draw.integer(5, 9)), 0.0, -float(draw.integer(1, 3))]
         yield case(tk.tensor(mixed), -4, label="a limit below 0")
+        below = [-float(draw.integer(1, 3)), 0.0, -float(draw.integer(5, 9))]
+        yield case(tk.tensor(below), -4, label="none above 0")
         five, limit = _scores(draw, 1, -1, -1, 1, 1)
         yield case(five[::2], limit, label="every second (non-contiguous)")
         two, limit = _scores(draw, 1, -1)

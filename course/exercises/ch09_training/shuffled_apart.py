@@ -33,6 +33,10 @@ def _not_shuffled(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
     return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
 
 
+def _in_order(x: tk.Tensor, y: tk.Tensor, size: int, order: tk.Tensor) -> Any:
+    return _not_shuffled(x[order], y[order], size, 0)
+
+
 def _whole_batches_shuffled(x: tk.Tensor, y: tk.Tensor, size: int, seed: int) -> Any:
     batches = [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
     generator = tk.Generator().manual_seed(seed)
@@ -113,6 +117,13 @@ class ShuffledApart(Exercise):
             _drawn_again,
             "Samples come twice and others not at all. An epoch holds each of them once: "
             "`tk.randperm` is such an order.",
+        ),
+        "an order of one batch": (
+            lambda x, y, size, seed: _in_order(
+                x, y, size, tk.randperm(size, generator=tk.Generator().manual_seed(seed))
+            ),
+            "You draw an order of `size` samples, and the rest is lost. Draw one of all samples: "
+            "`tk.randperm(len(x), ...)`.",
         ),
     }
 

@@ -81,6 +81,14 @@ def test_a_relation_holds_in_every_case_that_fails():
         (ROWS + 1, tk.tensor(5.0), "x.sum(dim=1, keepdim=True)", ""),
         (ROWS[:, 0], ROWS[:, :1], "x.squeeze().unsqueeze(0)", "`squeeze()` without a number"),
         (ROWS[:, 0], ROWS[:, :1], "x.sum(dim=1)", "`keepdim=True` keeps it"),
+        (
+            tk.tensor([1, 2, 3]),
+            tk.tensor([3, 2, 1]),
+            "return sorted(x)",
+            "in the order of their size",
+        ),
+        (tk.tensor([1, 2, 3]), tk.tensor([3, 2, 1]), "return x", ""),
+        (tk.tensor([1, 3, 2]), tk.tensor([2, 3, 1]), "return sorted(x)", ""),
     ],
 )
 def test_the_cause_is_looked_up_in_the_source_and_fits_the_shapes(given, right, source, cause):
