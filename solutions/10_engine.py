@@ -183,12 +183,12 @@ viz.broadcast(tk.ones(3, 2), tk.tensor([0.1, 0.2]))
 # so a gradient can be differentiated like anything else.
 
 # %% [markdown]
-# ## Step 4: the walk back
+# ## Step 4: the backward pass
 #
 # A tensor may pass its gradient on when all of it has arrived. In chapter 05 you searched for an
-# order before the walk. An engine needs no search. A tensor is younger than those that it was made
-# of. So all that use a tensor are younger than it is, and if we always take the **youngest** tensor
-# that has a gradient, that gradient is complete.
+# order first. An engine needs no search. A tensor is younger than those that it was made of. So all
+# that use a tensor are younger than it is, and if we always take the **youngest** tensor that has a
+# gradient, that gradient is complete.
 #
 # By hand, for $z = u + x$ with $u = x \cdot x$ at $x = 3$:
 
@@ -207,7 +207,7 @@ print(arrived)
 
 # %% [markdown]
 # $2 \cdot 3 + 1 = 7$. If `x` came before `u`, its gradient would be 1, and what `u` passes on would
-# come too late. tensorkit and PyTorch walk in this order too. The numbers in the picture are the
+# come too late. tensorkit and PyTorch go in this order too. The numbers in the picture are the
 # steps:
 
 # %% role="show"
@@ -234,9 +234,9 @@ print(y, x.grad)
 # %% exercise="walk-back"
 
 # %% [markdown]
-# **What to notice.** The walk knows no operation. All that it needs stands in the tensors: inputs,
-# a formula, a number. A gradient is a tensor too, and with `create_graph=True` it has a history. So
-# write into weights, and never into a gradient.
+# **What to notice.** The backward pass knows no operation. All that it needs stands in the tensors:
+# inputs, a formula, a number. A gradient is a tensor too, and with `create_graph=True` it has a
+# history. So write into weights, and never into a gradient.
 
 # %% [markdown]
 # ## Step 5: a stale value
@@ -432,7 +432,7 @@ viz.training(history)
 # gradient on the way was computed by the text in `engine.source`.
 #
 # **What to notice.** Your six parts are a complete engine. A library adds hundreds of operations,
-# dtypes, views of memory, devices, and it frees memory during the walk.
+# dtypes, views of memory, devices, and it frees memory during the backward pass.
 
 # %% [markdown]
 # ## A sixth operation
@@ -469,12 +469,12 @@ print(round(x.grad.item(), 5), round(2 * np.pi * np.cos(np.pi**2), 5))
 # ## The other direction
 #
 # The chain rule is a product of slopes, and a product can be worked out from either end. **Reverse
-# mode**, what you have built, begins at the result: one walk gives the slopes of one result with
-# respect to all inputs. **Forward mode** begins at an input: one walk gives the slopes of all
+# mode**, what you have built, begins at the result: one pass gives the slopes of one result with
+# respect to all inputs. **Forward mode** begins at an input: one pass gives the slopes of all
 # results with respect to one input. It needs no graph: the slopes are computed together with the
 # values.
 #
-# A network has a million parameters and one loss. Reverse mode finds the gradient in one walk,
+# A network has a million parameters and one loss. Reverse mode finds the gradient in one pass,
 # forward mode in a million. With one input and a million results it would be the other way round.
 #
 # Here is $z = x w + x$ at $x = 2$, $w = 3$, with the slopes with respect to $x$ found on the way:
@@ -508,7 +508,7 @@ viz.graph(x * w + x)
 # | 1, a tensor | `Basics` | an array of its own; the gradient is None |
 # | 2, a result remembers | `result` | one input that requires grad is enough; constants |
 # | 3, five operations | `Operations` | `g` in every formula; the other factor |
-# | 4, the walk back | `propagate` | the youngest first; add what arrives |
+# | 4, the backward pass | `propagate` | the youngest first; add what arrives |
 # | 5, a stale value | `Writing` | every write counts; versions are compared |
 # | 6, no_grad | `no_grad` | put back what was there |
 #

@@ -24,7 +24,7 @@ _counted = itertools.count(1)
 
 
 class Work(tk.utils.DispatchMode):
-    """Notes the operations and the walks back of what runs within it."""
+    """Notes the operations and the backward passes of what runs within it."""
 
     def __init__(self) -> None:
         self.walks = 0
@@ -37,7 +37,7 @@ class Work(tk.utils.DispatchMode):
     def walks_noted(
         self, factor: float = 1, only: int | None = None
     ) -> contextlib.AbstractContextManager[Any]:
-        """Context that counts walks back, each from `factor` times the gradient it is given.
+        """Context that counts backward passes, each from `factor` times the gradient it is given.
 
         only: the number of the walk, from 0, to which `factor` is confined.
         """
@@ -72,7 +72,7 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
     lengths: the sizes of the dimensions of matrices, and of what comes of a tensor that requires
     grad. factors: of each product of two tensors, the elements of these.
     written: of each tensor among the arguments, how many writes its version counts.
-    doubled: what the answer returns where every walk back begins with twice the gradient; `...`
+    doubled: what the answer returns where every backward pass begins with twice the gradient; `...`
     where that says nothing: the result was kept from the first call, or the answer compares its
     gradient with other numbers and raises.
     alone: for each of several walks what the answer returns where that one alone begins with twice
@@ -101,7 +101,7 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _again(answer: Any, args: Any, walks: int, factor: float, only: int | None = None) -> Any:
-    """What the answer returns where walks back begin with `factor` times the gradient.
+    """What the answer returns where backward passes begin with `factor` times the gradient.
 
     only: the number of the walk that does. `...` where it raises, or no longer goes back.
     """

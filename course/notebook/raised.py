@@ -533,7 +533,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         "size of tensor a",
         "shapes that do not fit",
         (
-            "Two shapes do not fit in this line. Lined up at the right, two sizes must be equal, "
+            "Two shapes do not fit in this line. Aligned at the right, two sizes must be equal, "
             "or one of them 1."
         ),
     ),

@@ -46,8 +46,8 @@ class WhichResult(Prediction):
         ),
         "tk.zeros(0).sum()": "A sum begins at 0 and adds what there is.",
         "tk.tensor([4.0, 9.0, 7.0]).argmax()": "`argmax` gives a position, counted from 0.",
-        "tk.tensor([5.0, -3.0]).abs().sqrt().sum().round()": (
-            "Go from left to right: absolute values, square roots, their sum, rounded."
+        "tk.tensor([9.0, -1.0]).abs().sqrt().sum()": (
+            "Go from left to right: absolute values, square roots, their sum."
         ),
     }
     varied = (
@@ -90,7 +90,7 @@ class WhichResult(Prediction):
         "the value instead of the position": (
             {
                 "tk.tensor([4.0, 9.0, 7.0]).argmax()": 9.0,
-                "tk.tensor([5.0, -3.0]).abs().sqrt().sum().round()": 3.0,
+                "tk.tensor([9.0, -1.0]).abs().sqrt().sum()": 3.0,
             },
             "You gave the largest value. `argmax` answers where it is, `max` how large it is; and "
             "do the last line once more, step by step.",

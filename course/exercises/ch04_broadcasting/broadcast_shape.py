@@ -93,13 +93,13 @@ class BroadcastShape(Exercise):
     rules = (
         Rule(
             "compute with the sizes alone",
-            "This asks NumPy for the shape. Line the sizes up at the right, and choose one of each "
+            "This asks NumPy for the shape. Align the sizes at the right, and choose one of each "
             "pair.",
             refuses=(".broadcast_shapes", "broadcast_shapes", ".broadcast", ".broadcast_arrays"),
         ),
     )
     hints = (
-        "Which end of the two shapes is lined up? Turn both around and walk from there.",
+        "Which end of the two shapes is aligned? Turn both around and walk from there.",
         "Put ones in front of the shorter shape until both are equally long: `(1,) * 2 + (3,)` is "
         "`(1, 1, 3)`. Then `zip(a, b)` gives the pairs.",
         "For each pair: equal, or one of them is 1. The result takes the other one; else raise "
@@ -108,7 +108,7 @@ class BroadcastShape(Exercise):
     usual_mistakes = {
         "aligned at the left": (
             _from_the_left,
-            "You line the shapes up at the left. They are lined up at the right: the last "
+            "You align the shapes at the left. They are aligned at the right: the last "
             "dimensions belong together.",
         ),
         "nothing stretches": (
@@ -161,4 +161,4 @@ class BroadcastShape(Exercise):
     def advice(self, *args: Any) -> str | None:
         a, b = args
         width = max(len(str(a)), len(str(b)))
-        return f"Write them below one another, lined up at the right: {a!s:>{width}} and {b!s}."
+        return f"Write them below one another, aligned at the right: {a!s:>{width}} and {b!s}."

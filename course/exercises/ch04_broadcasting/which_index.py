@@ -23,8 +23,8 @@ class WhichIndex(Prediction):
     name = "picked"
     ask = "Replace each ... by the shape that you expect, as a list such as [2, 3]."
     questions = {
-        "tk.zeros(4, 1) + tk.zeros(3)": "Line up at the right: [4, 1] and [1, 3].",
-        "tk.zeros(5, 1, 4) * tk.zeros(3, 1)": "Line up at the right: [5, 1, 4] and [1, 3, 1].",
+        "tk.zeros(4, 1) + tk.zeros(3)": "Align at the right: [4, 1] and [1, 3].",
+        "tk.zeros(5, 1, 4) * tk.zeros(3, 1)": "Align at the right: [5, 1, 4] and [1, 3, 1].",
         "tk.zeros(4, 3)[[0, 2]]": "A list picks entries of dimension 0, one for each number.",
         "tk.zeros(4, 3)[[0, 2], [1, 1]]": (
             "Two lists are read in pairs: row 0 column 1, row 2 column 1."
@@ -42,7 +42,7 @@ class WhichIndex(Prediction):
         Varied(("3", "4"), 3, 12, ("tk.zeros(4, ", "tk.zeros(5, 1, 4)", "tk.zeros(5, 4, 3)")),
     )
     hints = (
-        "For the first two, write the shapes below one another, lined up at the right.",
+        "For the first two, write the shapes below one another, aligned at the right.",
         "A list keeps its dimension, as long as the list. Two lists together go through the pairs.",
     )
     usual_mistakes = {
@@ -59,7 +59,7 @@ class WhichIndex(Prediction):
                 "tk.zeros(4, 1) + tk.zeros(3)": [4, 1],
                 "tk.zeros(5, 1, 4) * tk.zeros(3, 1)": [5, 3, 1],
             },
-            "Shapes are lined up at the right. Write them below one another and fill up with 1 at "
+            "Shapes are aligned at the right. Write them below one another and fill up with 1 at "
             "the left.",
         ),
         "a mask keeps the shape": (

@@ -82,7 +82,7 @@ def _from_the_right(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
 
 @exercise("unbroadcast", answer=unbroadcast, points=4, difficulty=4, minutes=8)
 class Unbroadcast(Exercise):
-    """The way back through broadcasting
+    """Backward through broadcasting
 
     An element that was used several times receives several gradients, and they are added. So a
     gradient is summed over the dimensions that were stretched.

@@ -89,7 +89,7 @@ class HessianVector(Exercise):
     """A Hessian times a vector, without the Hessian
 
     The Hessian of a model with a million parameters has a million times a million entries.
-    Often only its product with one vector is needed, and that takes one more walk back.
+    Often only its product with one vector is needed, and that takes one more backward pass.
     Fill the gaps.
 
     **Input:** `x` and `v`, two float vectors of the same length and dtype, with at least one
@@ -138,8 +138,8 @@ class HessianVector(Exercise):
         ),
         "the whole Hessian": (
             lambda x, v: tk.autograd.functional.hessian(_cubes_and_square, x) @ v,
-            "The vector is right, and you make the whole Hessian for it, a walk back for each row. "
-            "Differentiate the one number `(gradient * v).sum()` instead.",
+            "The vector is right, and you make the whole Hessian for it, a backward pass for each "
+            "row. Differentiate the one number `(gradient * v).sum()` instead.",
         ),
         "by a formula": (
             lambda x, v: 6 * x * v + 2 * v.sum(),
@@ -199,7 +199,7 @@ class HessianVector(Exercise):
         if not isinstance(product, tk.Tensor):
             return product
         demands = {  # of one element the Hessian is a vector too
-            "one more walk back": len(x) < 2 or work["walks"] == 2,
+            "one more backward pass": len(x) < 2 or work["walks"] == 2,
             "by autograd": is_by_autograd(product, work["doubled"], walks=2),
             # of so few elements other tensors are as large as the Hessian
             "without the Hessian": len(x) < 4 or work["largest"] < len(x) ** 2,

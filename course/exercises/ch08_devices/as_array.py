@@ -45,7 +45,7 @@ def _numpy_first(t: tk.Tensor) -> Any:
     return t.numpy().cpu()  # type: ignore[attr-defined]
 
 
-@exercise("as-array", answer=as_array, points=3, difficulty=2, minutes=5)
+@exercise("as-array", answer=as_array, points=2, difficulty=2, minutes=5)
 class AsArray(Exercise):
     """From anywhere to NumPy
 

@@ -148,7 +148,7 @@ def _nothing_else_kept(batch: Any, device: str) -> Any:
     answer=to_device,
     stub=_device_program,
     kind="complete",
-    points=7,
+    points=8,
     difficulty=4,
     minutes=10,
 )

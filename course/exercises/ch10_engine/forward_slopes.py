@@ -76,7 +76,7 @@ class ForwardSlopes(Exercise):
 
     The chain rule can be followed forwards too. Choose one leaf. Its slope with respect to itself
     is 1, that of the other leaves 0; every later node gets the sum of its inputs' slopes, each
-    times its own. One walk finds the slope of *every* node with respect to *one* leaf, while
+    times its own. One pass finds the slope of *every* node with respect to *one* leaf, while
     backward finds the slope of one node with respect to every leaf.
 
     **Input:** `slopes`, a dictionary from each node to a dictionary from its inputs to the slope of

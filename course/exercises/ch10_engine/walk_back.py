@@ -192,7 +192,7 @@ def _recursion(self, gradient):
     without=("course.engine.propagate",),
 )
 class WalkBack(Part):
-    """The walk back
+    """The backward pass
 
     This is the heart of the engine: the way from a result to the leaves. `backward()` calls it on
     the result, with the gradient 1.
