@@ -348,7 +348,7 @@ SAYS: dict[str, Callable[[NotebookNode], Any]] = {
 
 def without_pixels(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        kind: re.sub('base64,([^"]+)', without_coordinates, value)
+        kind: re.sub(r"\d+px", "px", re.sub('base64,([^"]+)', without_coordinates, value))
         for kind, value in data.items()
         if not kind.startswith("image/")
     }
