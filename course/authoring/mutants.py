@@ -193,9 +193,7 @@ def variants(reference: Any) -> list[Variant]:
     rounds = itertools.zip_longest(*by_kind.values())
     made = [_variant(reference, source, *place) for places in rounds for place in places if place]
     original = ast.unparse(_parsed(source))
-    unlike = {
-        mutant.text: mutant for mutant in made if mutant is not None and mutant.text != original
-    }
+    unlike = {mutant.text: mutant for mutant in filter(None, made) if mutant.text != original}
     return list(unlike.values())[:MOST_VARIANTS]
 
 
@@ -277,11 +275,7 @@ _SIBLINGS = (
 
 def _other_operators(operator: ast.AST) -> list[Any]:
     pairs = map(str.split, _OPERATORS)
-    return [
-        getattr(ast, replacement)()
-        for name, replacement in pairs
-        if name == type(operator).__name__
-    ]
+    return [getattr(ast, new)() for name, new in pairs if name == type(operator).__name__]
 
 
 def _operators(node: Any, _: Any) -> Iterator[Change]:
