@@ -180,6 +180,7 @@ def variables(environment: Path, folder: Path) -> Names:
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PYTHONHASHSEED": "0",  # as when the chapters were built
+        "TENSORKIT_DOT": "0",
     }
 
 
@@ -348,7 +349,7 @@ SAYS: dict[str, Callable[[NotebookNode], Any]] = {
 
 def without_pixels(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        kind: re.sub(r"\d+px", "px", re.sub('base64,([^"]+)', without_coordinates, value))
+        kind: re.sub('base64,([^"]+)', without_coordinates, value)
         for kind, value in data.items()
         if not kind.startswith("image/")
     }
