@@ -286,16 +286,16 @@ def missing(module: str) -> Callable[[str], NoReturn]:
     return refuse
 
 
-def understood(owner: str, has: Collection[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def known_options(owner: str, has: Collection[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a call by their names here, which may be NumPy's; ``has``: those of the owner.
 
     NotSupportedError for an option of PyTorch's that is missing and would mean something, TypeError
     for one that PyTorch does not have either.
 
     >>> from tensorkit import absent
-    >>> absent.understood("sum", ["input", "dim"], {"axis": 1, "out": None})
+    >>> absent.known_options("sum", ["input", "dim"], {"axis": 1, "out": None})
     {'dim': 1}
-    >>> absent.understood("SGD", ["lr", "momentum"], {"nesterov": True})
+    >>> absent.known_options("SGD", ["lr", "momentum"], {"nesterov": True})
     Traceback (most recent call last):
     tensorkit.errors.NotSupportedError: SGD has lr, momentum; nesterov is not part of tensorkit
     ...
@@ -314,7 +314,7 @@ def understood(owner: str, has: Collection[str], given: Mapping[str, Any]) -> di
 
 
 def explains_options(function: AnyFunction) -> AnyFunction:
-    """Let a function that is no operation of ``@op`` say which options it lacks: ``understood``."""
+    """Let a function that is no operation of ``@op`` say which options it lacks."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -329,21 +329,21 @@ def explains_options(function: AnyFunction) -> AnyFunction:
 def call_again(
     function: Callable[..., Any], args: Any, options: dict[str, Any], error: TypeError
 ) -> Any:
-    """What a call gives that ended in ``error``, if its options are understood; else that error."""
+    """What a call gives that ended in ``error``, if its options are known; else that error."""
     parameters = {**signature(function).parameters}
     given = args[1:] if parameters.pop("self", None) else args
     kinds = [each.kind for each in parameters.values()]
     if Parameter.VAR_KEYWORD not in kinds:
-        known = understood(function.__name__, parameters, options)
+        known = known_options(function.__name__, parameters, options)
         if known.keys() != options.keys():
             return function(*args, **known)
     names = [name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
     most = len(names) - kinds.count(Parameter.KEYWORD_ONLY)
     if len(given) > most and Parameter.VAR_POSITIONAL not in kinds:
-        raise misfit(str(error), names) from None
+        raise wrong_arguments(str(error), names) from None
     raise error
 
 
-def misfit(first: str, has: Collection[str]) -> TypeError:
+def wrong_arguments(first: str, has: Collection[str]) -> TypeError:
     """The error of a call with too many or too few arguments, which says what there is."""
     return TypeError(message(first, f"Parameters: {', '.join(has) or 'none'}."))

@@ -1,8 +1,8 @@
 """What a tensor is made of: an array, and, once it is shared, a storage.
 
 Shape, strides, dtype and device are read from the array. ``_storage`` is None until a view, a write
-or a node that saves the tensor needs one: until then no other tensor shares the memory, and the
-array fills it without gaps.
+or a node that saves it as its result needs one: until then no other tensor shares the memory, and
+the array fills it without gaps.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -158,7 +158,7 @@ def on_storage(storage: Storage, layout: Layout) -> Tensor:
     return result
 
 
-def whole_of(storage: Storage) -> Tensor:
+def tensor_of(storage: Storage) -> Tensor:
     """The tensor that a storage was made for, without its history."""
     result = new(storage._array)
     result._storage, result._offset = storage, 0

@@ -6,7 +6,7 @@ from inspect import Signature, signature
 from typing import Any
 
 from tensorkit import direct_path
-from tensorkit.absent import misfit, understood
+from tensorkit.absent import known_options, wrong_arguments
 from tensorkit.autograd.node import Rule, add_node, quick_form
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.devices import CPU
@@ -28,8 +28,8 @@ class Definition:
     # Element by element: shapes broadcast, dtypes that differ are promoted.
     promote: bool = False
     numbers: bool = True  # whether Python numbers may be operands
-    # A result lies in memory as the operands do; promote, to_floating and ufunc imply it. Other
-    # results are contiguous.
+    # The result copies the operands' memory order; promote, to_floating and ufunc imply it. Other
+    # results are row-major.
     elementwise: bool = False
     to_floating: bool = False  # integers are computed with in the default dtype
     # NumPy's name of the function that the forward is, options aside: the forward may have no body.
@@ -80,8 +80,9 @@ class Definition:
             for each in parameters
             if each.annotation in (bool, int, float, str) and each.name != self.variadic
         }
-        # whether a number whose dimension is named, as in x.sum(0), is computed as of shape (1,)
-        self.counts_as_vector = not self.view and any(
+        # whether every call names a dimension, by default at least: a 0-d tensor counts as of shape
+        # (1,) then
+        self.at_least_1d = not self.view and any(
             self.defaults.get(name, 0) is not None for name in self.dim if name in self.options
         )
         # one tensor, with the name that it has in dispatch._of_one: it may be given by name, too
@@ -98,13 +99,13 @@ class Definition:
         # no number, such as maximum, PyTorch has no such form
         is_plain = self.is_of_two or not self.options
         self.has_form_in_place = is_plain and self.numbers and not self.contiguous
-        # The rules by the name of the operand that is a number, None where none is; and the rule
-        # of calls without options, if that is another one: see ``grad``.
+        # The rules; the key is the name of the operand that is a Python number, None if none is.
+        # Then the rule of calls without options, if it is another one: see ``grad``.
         self.rules: dict[str | None, Rule] = {}
-        self.plain: Rule | None = None
-        # what gives the result of a call without options its node, called with the result and the
-        # tensors; by the same names
-        self.record_plain: dict[str | None, Callable[..., object]] = dict.fromkeys(
+        self.rule_without_options: Rule | None = None
+        # What gives the result of a call without options its node: called with the result and the
+        # tensors. The keys are the same.
+        self.record_tensors: dict[str | None, Callable[..., object]] = dict.fromkeys(
             (None, *self.inputs), _record_nothing
         )
 
@@ -123,7 +124,7 @@ class Definition:
         self,
         *,
         node: str | None = None,
-        plain: str | None = None,
+        without_options: str | None = None,
         number: str | None = None,
         **formulas: Callable[..., Any] | None,
     ) -> None:
@@ -132,11 +133,11 @@ class Definition:
         A formula's first parameter is the gradient of the result; the others name what it needs:
         tensors, options, ``out`` (the result), ``shape`` (of the first tensor), other outputs. It
         is written in operations and operators only, so that it runs on tensors and on arrays.
-        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``, ``plain`` that of
-        a call without options. An operation that promotes has an edge for each operand, as in
-        PyTorch: for one that is a number, it leads nowhere. ``number`` names an operand: these
-        formulas are for calls in which it is a number, and it has no edge. Without formulas the
-        result has a node, but backward refuses to pass it.
+        ``node`` is PyTorch's name of the node if it is not ``<Name>Backward0``,
+        ``without_options`` that of a call without options. An operation that promotes has an edge
+        for each operand, as in PyTorch: for one that is a number, it leads nowhere. ``number``
+        names an operand: these formulas are for calls in which it is a number, and it has no edge.
+        Without formulas the result has a node, but backward refuses to pass it.
         """
         inputs = tuple(
             name for name in self.inputs if name != number and (self.promote or name in formulas)
@@ -144,17 +145,17 @@ class Definition:
         options = self.options if self.view else ()
         name = node or f"{self.name.title().replace('_', '')}Backward0"
         self.rules[number] = Rule(self.name, name, inputs, formulas, options)
-        if plain is not None:
-            self.plain = Rule(self.name, plain, inputs, formulas, options)
+        if without_options is not None:
+            self.rule_without_options = Rule(self.name, without_options, inputs, formulas, options)
         values = {name: self.defaults.get(name) for name in self.options}
-        for rule in filter(None, (self.rules[number], self.plain)):
+        for rule in filter(None, (self.rules[number], self.rule_without_options)):
             if not (self.view or self.outputs):  # these get their nodes in other ways
                 rule.quick_form = quick_form(rule, self.inputs, values)
-            function = rule.quick_form or partial(self._record_without_options, rule)
+            function = rule.quick_form or partial(self._add_node, rule)
             names = (None, *self.inputs) if number is None else (number,)
-            self.record_plain = {**self.record_plain, **dict.fromkeys(names, function)}
+            self.record_tensors = {**self.record_tensors, **dict.fromkeys(names, function)}
 
-    def _record_without_options(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
+    def _add_node(self, rule: Rule, result: Tensor, *tensors: Any) -> None:
         named = zip(self.inputs, tensors)  # noqa: B905 - some may be left out
         add_node(rule, result, {**self.defaults, **dict(named), "shape": tensors[0]._array.shape})
 
@@ -164,8 +165,8 @@ class Definition:
         """Give the result of a call with these arguments its node."""
         values = self.options_of(args, options)
         rule, tensors = self.rules.get(None), args[: self.tensors]
-        if self.plain is not None and values == self.defaults:
-            rule = self.plain
+        if self.rule_without_options is not None and values == self.defaults:
+            rule = self.rule_without_options
         if len(self.rules) > 1:
             for name, x in zip(self.inputs, args, strict=False):
                 if name in self.rules and not isinstance(x, TensorBase):
@@ -195,13 +196,13 @@ class Definition:
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults; TypeError where they do not fit."""
-        options = understood(self.name, self.signature.parameters, options)
+        options = known_options(self.name, self.signature.parameters, options)
         if self.variadic in options:
             args, options = (*args, options.pop(self.variadic)), options
         try:
             bound = self.signature.bind(*args, **options)
         except TypeError as error:
-            raise misfit(f"{self.name}(): {error}", self.signature.parameters) from None
+            raise wrong_arguments(f"{self.name}(): {error}", self.signature.parameters) from None
         bound.apply_defaults()
         values = bound.arguments
         for name in self.options:

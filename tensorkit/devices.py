@@ -6,7 +6,6 @@ is NumPy; that of ``cuda`` is CuPy's or the simulated one, and is imported when 
 names the device.
 """
 
-import ctypes  # NumPy has imported it already
 import functools
 import importlib
 import os
@@ -38,7 +37,8 @@ class Device:
 
     type: str
     index: int | None
-    _backend: "Backend | None"  # of the devices that tensors are on; None of one that is a name
+    # None of a name alone, such as ``tk.device("cuda")``: ``as_device`` finds the device it means
+    _backend: "Backend | None"
 
     def __new__(cls, type: "str | int | Device", index: int | None = None) -> "Device":
         """The device with this name; a number means a CUDA device."""
@@ -250,24 +250,6 @@ def _find_cuda() -> Backend | None:
     return found
 
 
-def keep_freed_memory() -> None:
-    """Have glibc keep freed memory, up to 512 MB, for the next array instead of giving it back.
-
-    Otherwise every large result is new to the process, and the system clears its pages one fault
-    after the other: for arrays of some megabytes that takes as long as computing them. Elsewhere
-    than under glibc this does nothing.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    # a glibc before 2.35 takes no more than 32 MB
-    _ = mallopt(_M_MMAP_THRESHOLD, 2**30) or mallopt(_M_MMAP_THRESHOLD, 2**25)
-    mallopt(_M_TRIM_THRESHOLD, 2**29)
-
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-keep_freed_memory()
 _NUMPY: Backend = Backend(np)
 register_device("cpu", lambda: _NUMPY)
 register_device("cuda", _find_cuda)

@@ -73,9 +73,9 @@ def op(**declared: Any) -> Callable[[Callable[..., Any]], Any]:
     return define
 
 
-# What ends the direct path: NotDirect where it is closed or says so, KeyError for a number that has
-# no table, AttributeError for an argument that has no array, and NumPy's errors: the layers have
-# the words for these.
+# What ends the direct path: NotDirect (it is closed, or not for this call), KeyError (no table of
+# ``_TABLES`` is for the number), AttributeError (an argument has no array), and NumPy's errors.
+# Then the layers compute the call, or refuse it.
 _NOT_DIRECT = (NotDirect, KeyError, *refusals.FROM_ARRAYS)
 
 
@@ -89,7 +89,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
     """An operation of one tensor, and options."""
     compute, (typecodes,), (ndim,) = definition.compute, definition.typecodes, definition.ndims
     is_view, has_outputs, contiguous = definition.view, definition.outputs, definition.contiguous
-    counts_as_vector, accepts_all = definition.counts_as_vector, typecodes == TYPECODES["any"]
+    at_least_1d, accepts_all = definition.at_least_1d, typecodes == TYPECODES["any"]
 
     def call(input: Any, *args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if input.__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -102,7 +102,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
                 and (accepts_all or array.dtype.char in typecodes)
                 and (ndim is None or array.ndim == ndim)
             ):
-                if not (array.ndim or is_view) and (counts_as_vector or args or options):
+                if not (array.ndim or is_view) and (at_least_1d or args or options):
                     raise NotDirect
                 if not (args or options):
                     computed = direct_path.run(compute, array)
@@ -134,7 +134,7 @@ def _of_one(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             if args or options:
                 definition.record(result, (input, *args), options)
             else:
-                definition.record_plain[None](result, input)
+                definition.record_tensors[None](result, input)
         return result
 
     return call
@@ -145,7 +145,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
     compute, n, first_category = definition.compute, definition.tensors, definition.categories[0]
     required = [*zip(definition.typecodes, definition.ndims, definition.categories, strict=True)]
     is_simple = not (definition.outputs or definition.view or definition.variadic)
-    contiguous, counts_as_vector = definition.contiguous, definition.counts_as_vector
+    contiguous, at_least_1d = definition.contiguous, definition.at_least_1d
 
     def call(*args: Any, **options: Any) -> Any:  # noqa: C901 - one function, for speed
         if args and args[0].__class__ is _ndarray and state.on_arrays:  # in a formula
@@ -155,7 +155,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
             arrays: list[Any] = []
             array = args[0]._array
             dtype, is_plain = array.dtype, len(args) <= n and not options
-            if not array.ndim and (counts_as_vector or not is_plain):
+            if not array.ndim and (at_least_1d or not is_plain):
                 raise NotDirect
             for x, (typecodes, ndim, category) in zip(args, required):  # noqa: B905
                 if x is None:
@@ -188,7 +188,7 @@ def _of_several(definition: Definition) -> Any:  # noqa: C901 - one function, fo
         result._array = computed
         result._storage = result._node = None
         if tracked and is_plain:
-            definition.record_plain[None](result, *args)
+            definition.record_tensors[None](result, *args)
         elif tracked:
             definition.record(result, args, options)
         return result
@@ -259,7 +259,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
             result._array = computed
             result._storage = result._node = None
             if input._node is not None or (number_name is None and other._node is not None):
-                definition.record_plain[number_name](result, input, other)
+                definition.record_tensors[number_name](result, input, other)
             return result
         if not (isinstance(other, TensorBase) or as_number(other) is not None):
             if isinstance(other, _ndarray):
@@ -292,7 +292,7 @@ def _of_two(definition: Definition) -> Any:  # noqa: C901 - one function, for sp
         if computed is not None:
             result = base.new(computed if computed.__class__ is _ndarray else _new_array(computed))
             if tensor._node is not None:
-                definition.record_plain[input_name](result, number, tensor)
+                definition.record_tensors[input_name](result, number, tensor)
             return result
         if isinstance(number, TensorBase) or as_number(number) is not None:
             return call_layers(definition, (number, tensor), {})

@@ -29,7 +29,8 @@ from tensorkit.thread_state import state
 def call_layers(definition: Definition, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The operation on arguments of all kinds, or the refusal.
 
-    Most calls on a GPU come here. ``x += y`` does not, nor does a formula's ``x + y`` on arrays.
+    Most calls on a GPU come here, but not ``x += y`` of one dtype without a graph, nor a formula's
+    ``x + y`` on arrays.
     """
     is_plain = len(args) == definition.tensors and not (options or definition.variadic)
     if not (is_plain and definition.defaults.keys() >= {*definition.options}):

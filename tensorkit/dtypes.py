@@ -149,7 +149,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def combine(higher: DType | None, lower: DType | None) -> DType | None:
-    """Promotion across ranks: ``lower`` counts only if its category is higher."""
+    """``higher`` wins, unless ``lower`` is of a higher category (float over int)."""
     if higher is None or lower is None:
         return higher or lower
     return promote(higher, lower) if lower.category > higher.category else higher

@@ -11,7 +11,7 @@ have attributes, where they are known:
         AutogradError       RuntimeError          a graph that cannot be walked [1]
         ConversionError     RuntimeError          a value that a dtype cannot hold
         IndexRangeError     IndexError            a position outside of its dimension
-        NotSupportedError   NotImplementedError   PyTorch has it, tensorkit does not (yet)
+        NotSupportedError   NotImplementedError   not implemented here; often PyTorch has it
         DeviceError         AssertionError        a device that this process cannot reach
         DeviceNameError     RuntimeError          a string that names no device
         DeviceMismatchError RuntimeError          operands on different devices
@@ -68,7 +68,7 @@ class AutogradError(TensorkitError, RuntimeError):
 
 
 class NotSupportedError(TensorkitError, NotImplementedError):
-    """Something PyTorch offers and tensorkit does not."""
+    """What is not implemented here; often PyTorch has it."""
 
 
 class DeviceError(TensorkitError, AssertionError):

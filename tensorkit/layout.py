@@ -3,7 +3,7 @@
 A *shape* is a tuple of sizes. *Strides* say, for each dimension, how many elements apart two
 neighbours lie in the flat storage. An *offset* is the position of the first element there. The
 three together are a ``Layout``. The rules are PyTorch's, also for dimensions of size 0 and 1,
-where array libraries differ.
+where array libraries differ. A broadcast is undone by ``ops.reductions.sum_to_shape``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -123,7 +123,7 @@ def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether certainly two indices name the same element (a stride of 0 over a real dimension)."""
+    """True if a stride of 0 repeats elements; other overlaps are not looked for."""
     if is_dense(shape, strides):
         return False
     return any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True))

@@ -74,7 +74,7 @@ def override_gradient(operation: Any, **formulas: Callable[..., Any]) -> "replac
     changed = copy(operation.definition)
     changed.rules = {}
     changed.grad(node=operation.definition.rules[None].node, **formulas)
-    return replaced(operation.definition, rules=changed.rules, plain=None)
+    return replaced(operation.definition, rules=changed.rules, rule_without_options=None)
 
 
 class replaced:

@@ -8,7 +8,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-HOME = __file__.removesuffix("thread_state.py")
+PACKAGE = __file__.removesuffix("thread_state.py")
 
 
 class ThreadState(threading.local):
@@ -28,7 +28,7 @@ state = ThreadState()
 
 def is_library_code(frame: FrameType) -> bool:
     """Whether a frame runs code of this library."""
-    return frame.f_code.co_filename.startswith(HOME)
+    return frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def of_user(frame: FrameType) -> FrameType:

@@ -205,12 +205,15 @@ class _Run:
         self.as_tensors = create_graph or not direct_path.is_open  # what gradients are; else arrays
         self.pending: dict[Any, Any] = {}  # a node or a leaf -> the sum that arrived so far
         self.waiting: list[tuple[int, Node]] = []  # a heap: the same nodes, the youngest first
-        # those of pending whose sum is a new array of this run: it is added to in place
-        self.private: set[Any] = set()
+        # the edges whose sum this run has allocated: only to these it may add in place
+        self.allocated: set[Any] = set()
         self.grads: dict[Any, Any] = {}  # the gradients of the leaves, or of what is wanted
 
     def collect(self, starts: list[tuple[Any, Tensor]], wanted: dict[Any, None] | None) -> None:
-        """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``."""
+        """Find the gradients of all leaves, or of the nodes and leaves that are ``wanted``.
+
+        With ``create_graph`` operations of the formulas are recorded: here ``state.grad`` is set.
+        """
         before = state.grad, state.on_arrays, warning_state.set(NO_WARNINGS)
         state.grad = self.create_graph
         state.on_arrays = not self.as_tensors
@@ -224,7 +227,7 @@ class _Run:
                     gradient = self.grads[leaf] = self._after_hooks(leaf._hooks, gradient)
                     if gradient.__class__ is not _ndarray or leaf._array.__class__ is not _ndarray:
                         _check_not_moved((leaf,), self._array(gradient))
-            self.pending.clear()  # no second reference: ``_owned`` copies what has one
+            self.pending.clear()  # no second reference: ``_copy_if_shared`` copies what has one
         finally:
             state.grad, state.on_arrays = before[:2]
             warning_state.reset(before[2])
@@ -236,7 +239,7 @@ class _Run:
 
         All in one loop: calls of functions would take as long as all the rest of it.
         """
-        pending, waiting, private = self.pending, self.waiting, self.private
+        pending, waiting, allocated = self.pending, self.waiting, self.allocated
         as_tensors, retain_graph = self.as_tensors, self.retain_graph
         roots = [*pending]
         needed = None if wanted is None else _leading_to(wanted, roots)
@@ -248,7 +251,7 @@ class _Run:
                 continue
             if wanted is not None:
                 is_end = node not in needed  # type: ignore[operator]
-                # a wanted node's hooks are called here where the walk ends, otherwise below
+                # hooks are called once: here if the walk ends at this node, otherwise below
                 if node in wanted:
                     hooks = node.hooks if is_end else None
                     self.grads[node] = self._after_hooks(hooks, gradient)
@@ -285,12 +288,12 @@ class _Run:
                     pending[edge] = value
                     if is_node:
                         heappush(waiting, (-edge.order, edge))
-                elif edge in private:
+                elif edge in allocated:
                     so_far += value
                 else:
                     pending[edge] = self._sum(edge, so_far, value)
             if node.saved and not retain_graph:
-                node.saved = rule.all_freed or node.saved_after_backward()
+                node.saved = rule.all_freed or rule.saved_after_backward(node.saved)
 
     def _array(self, gradient: Any) -> Any:
         return gradient._array if self.as_tensors else gradient
@@ -301,7 +304,7 @@ class _Run:
             return value
         total = so_far + value
         if not self.as_tensors:
-            self.private.add(edge)
+            self.allocated.add(edge)
         return np.array(total) if isinstance(total, np.generic) else total
 
     def _unbroadcast_and_cast(self, value: Any, target: Any) -> Any:
@@ -326,12 +329,12 @@ class _Run:
         if whole is None:
             whole = backend_of(gradient).xp.zeros(shape, gradient.dtype)
             whole[index] = gradient
-            self.private.add(edge)
+            self.allocated.add(edge)
             return (whole,)
         # a sum made elsewhere may lie in memory as its operands did; the view needs row-major order
-        if edge not in self.private or not whole.flags.c_contiguous:
+        if edge not in self.allocated or not whole.flags.c_contiguous:
             whole = self.pending[edge] = whole.copy(order="C")
-            self.private.add(edge)
+            self.allocated.add(edge)
         whole[index] += gradient
         return (None,)
 
@@ -347,7 +350,7 @@ class _Run:
         """A gradient that was found, as a tensor on memory of its own."""
         if self.create_graph:
             return self.grads[edge]
-        gradient = self._owned(edge)
+        gradient = self._copy_if_shared(edge)
         return base.new(base.contiguous(gradient, device_of_array(gradient)))
 
     def accumulate(self, leaf: Tensor) -> None:
@@ -364,7 +367,7 @@ class _Run:
             storage = base.storage_of(grad)
             storage.version, storage.last_write = storage.version + 1, None
         else:
-            gradient = self._owned(leaf)
+            gradient = self._copy_if_shared(leaf)
             if gradient.strides == leaf._array.strides:
                 leaf._grad = base.new(gradient)
             else:  # it lies in memory as the leaf does
@@ -373,7 +376,7 @@ class _Run:
                 strides = strides if is_dense else layout.contiguous_strides(shape)
                 leaf._grad = base.new_with_strides(gradient, strides)
 
-    def _owned(self, edge: Any) -> Any:
+    def _copy_if_shared(self, edge: Any) -> Any:
         """The array of a gradient that was found, copied if other references share its memory."""
         is_alone = _n_references(self.grads[edge]) == _ONE_REFERENCE
         gradient = self.grads[edge]
@@ -393,7 +396,7 @@ def _n_references(value: Any) -> int:
 
 
 _one = [np.empty(1)]
-_ONE_REFERENCE = _n_references(_one[0])  # what is counted where only a list or dict holds a value
+_ONE_REFERENCE = _n_references(_one[0])  # what it gives when one container alone holds a value
 _ndarray = np.ndarray
 
 

@@ -76,10 +76,18 @@ class Rule:
         self.formulas = tuple(zip(range(len(inputs)), each, positions, strict=True))
 
     def set_saved(self, names: tuple[str, ...]) -> None:
-        """Set what a node saves. Backward frees inputs, the result, and an index but of a view."""
+        """Set what a node saves.
+
+        Backward frees inputs and the result, an index too, except in views.
+        """
         self.saved_names, freed = names, {"out", "index", *self.inputs} - {*self.options}
         self.frees = tuple(name in freed for name in names)
         self.all_freed = (FREED,) * len(names) if all(self.frees) else None
+
+    def saved_after_backward(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What stays of ``saved`` after backward: options, but no tensor and no input's number."""
+        pairs = zip(saved, self.frees)  # noqa: B905 - strict= takes time
+        return tuple([FREED if frees or isinstance(x, TensorBase) else x for x, frees in pairs])
 
     def gradients(self, node: "Node", g: Any, as_tensors: bool) -> Any:
         """The gradient for each edge: arrays from an array, recorded tensors from a tensor."""
@@ -105,7 +113,7 @@ class Rule:
         value = node.saved[at]
         if self.saved_names[at] == "out":
             is_whole = isinstance(value, Storage)
-            value = base.whole_of(value) if is_whole else base.same_memory(value)
+            value = base.tensor_of(value) if is_whole else base.same_memory(value)
             value._node = node
         return value
 
@@ -126,12 +134,6 @@ class Hooks:
         self.line: tuple[str, int] | None = None  # of the user's code, if a recording was on
 
 
-def _after_backward(value: Any, is_input: bool) -> Any:
-    """What a node keeps of a saved value after backward."""
-    is_freed = value is not None and (is_input or isinstance(value, TensorBase))
-    return FREED if is_freed else value
-
-
 def hooks_of(edge: Any) -> Hooks:
     """The hooks of a node or a leaf, made when first asked for."""
     name = "hooks" if isinstance(edge, Node) else "_hooks"
@@ -147,10 +149,10 @@ class Node:
 
     rule: Rule
     edges: tuple[Any, ...]  # where the gradients go: a Node, a leaf or None for each input
-    # what rule.saved_names names: tensors, numbers, options; of the result another tensor or its
-    # storage, as the tensor would point back to the node; None for what no edge needs
+    # One value for each name in rule.saved_names; None if no edge needs it. The result is saved
+    # without its node: as another tensor on its memory, or as its storage.
     saved: tuple[Any, ...]
-    versions: Any  # of the saved tensors when they were saved; one 0 where all were 0, as mostly
+    versions: Any  # when they were saved, one for each value; the number 0 means that all were 0
     order: int  # a node is younger than those its edges lead to: backward takes the youngest first
     shape: tuple[int, ...]  # of the result, and of the gradient that arrives here
     dtype: Any  # of its array
@@ -173,17 +175,12 @@ class Node:
         kind = value.__class__
         if kind is base.tensor_class or kind is Storage or isinstance(value, TensorBase):
             storage: Any = value if kind is Storage else value._storage
-            # ``versions`` is 0 in place of a tuple where all were 0
             if storage is not None and storage.version != (self.versions and self.versions[at]):
                 _refuse_stale(self, at, value)
             return self.rule.with_history(self, at) if as_tensors else value._array
         if value is FREED:
             _refuse_freed()
         return value
-
-    def saved_after_backward(self) -> tuple[Any, ...]:
-        """What stays saved after backward: options, but no tensors and no numbers of inputs."""
-        return tuple(map(_after_backward, self.saved, self.rule.frees))
 
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
@@ -476,7 +473,7 @@ NAMES = {"x": "input", "y": "other", "out": "result"}  # as PyTorch shows them
 def _refuse_stale(node: Node, at: int, x: Any) -> NoReturn:
     """A saved tensor was written to: name the node that saved it and the line that wrote."""
     storage = x if isinstance(x, Storage) else x._storage
-    x = base.whole_of(x) if isinstance(x, Storage) else x
+    x = base.tensor_of(x) if isinstance(x, Storage) else x
     name, version, expected = node.rule.saved_names[at], storage.version, node.versions
     expected = expected and expected[at]
     made_by, maker = "", node if name == "out" else x._node

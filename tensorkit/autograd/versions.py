@@ -1,7 +1,8 @@
 """Views and writes in place: how they are tied to the graph.
 
 A view and its base have one ``Storage``, and so one version, which every write raises. Whether a
-saved tensor is stale is asked in ``node.Node.value``, when a formula wants it.
+saved tensor is stale is asked in ``node.Node.value``, when a formula wants it; the error is
+``node._refuse_stale``.
 
 A view remembers its base (which is no view), its edge, and the version of the storage that the edge
 belongs to (``_edge_version``). When the storage has another version, this memory was written to,
@@ -30,7 +31,7 @@ from tensorkit.autograd.node import (
 )
 from tensorkit.base import Tensor, TensorBase
 from tensorkit.errors import AutogradError, NotSupportedError
-from tensorkit.thread_state import HOME, state
+from tensorkit.thread_state import PACKAGE, state
 
 _new = object.__new__
 
@@ -130,7 +131,8 @@ def check_write(x: TensorBase, *others: Any) -> bool:
 def bump_version(x: TensorBase, operation: str, last_write: Any = None) -> Any:
     """Note that ``operation`` has written to the memory of ``x``, and the line that called it.
 
-    Gives this note: ``last_write`` for the next tensor that the same call has written to.
+    Returns the note, so that a call that writes to several tensors looks for its line once: it
+    gives it as ``last_write`` for the others.
     """
     storage = x._storage or base.storage_of(x)
     storage.version += 1
@@ -139,7 +141,7 @@ def bump_version(x: TensorBase, operation: str, last_write: Any = None) -> Any:
         frame = frame.f_back or frame  # the caller of the function that wrote, if it is Python
         code = frame.f_code
         # of_user, written out: every write in a training loop comes here
-        while code.co_filename.startswith(HOME) and frame.f_back is not None:
+        while code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
             frame = frame.f_back
             code = frame.f_code
         last_write = operation, code, frame.f_lasti

@@ -2,7 +2,8 @@
 
 The simulated device runs every thread and counts what the memory was asked for (``kernel_run``). A
 GPU is given the same source by cupyx.jit, which compiles it at the first launch. What may stand in
-a kernel is the same for both (``kernel_source``).
+a kernel is the same for both (``kernel_source``). The kernel of an operation is not here: see
+``Definition.kernels`` in tensorkit.definition.
 """
 
 import importlib

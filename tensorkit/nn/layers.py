@@ -4,7 +4,7 @@ import math
 from typing import Any, ClassVar
 
 from tensorkit._tensor import Tensor
-from tensorkit.absent import misfit
+from tensorkit.absent import wrong_arguments
 from tensorkit.creation import empty, ones, zeros
 from tensorkit.nn import functional as F
 from tensorkit.nn import init
@@ -116,7 +116,7 @@ class _Function(Module):
     def __init__(self, *args: Any, **named: Any) -> None:
         if len(args) > len(self.settings) or ("reduction" in self.settings and args):
             first = f"{type(self).__name__}() was given {len(args)} settings without a name"
-            raise misfit(first, self.settings)
+            raise wrong_arguments(first, self.settings)
         super().__init__(**{x: named[x] for x in named if x not in self.settings})
         vars(self).update(self.settings, **dict(zip(self.settings, args, strict=False)), **named)
 

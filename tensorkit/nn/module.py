@@ -79,7 +79,7 @@ class Module:
         """What is no option of a layer comes here, and is refused."""
         if others:
             settings = getattr(self, "settings", None) or [*signature(type(self)).parameters][:-1]
-            absent.understood(type(self).__name__, settings, others)
+            absent.known_options(type(self).__name__, settings, others)
         vars(self)["training"] = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -101,7 +101,7 @@ def to(x: Tensor, dtype: DType | None, device: Device | None, copy: bool = False
     return to_dtype(x, dtype)
 
 
-def laid_out(x: Tensor, strides: layout.Ints) -> Tensor:
+def with_strides(x: Tensor, strides: layout.Ints) -> Tensor:
     """A copy of ``x`` with these strides."""
     return add_node(_CLONE, base.new_with_strides(x._array, strides), {"x": x})
 
@@ -123,7 +123,7 @@ def contiguous(x: Tensor) -> Tensor:
     """``x`` itself if it is contiguous, otherwise a contiguous copy."""
     if layout.is_contiguous(x._array.shape, x._strides):
         return x
-    return laid_out(x, layout.contiguous_strides(tuple(x.shape)))
+    return with_strides(x, layout.contiguous_strides(tuple(x.shape)))
 
 
 def filled(x: TensorBase, number: float) -> Tensor:

@@ -201,7 +201,7 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
         raise ShapeError("repeats can not be negative")
     apart = (*shape[: dim + 1], count, *shape[dim + 1 :])
     spread = views.expand(views.unsqueeze(input, dim + 1), apart)
-    spread = copying.laid_out(spread, layout.contiguous_strides(apart))
+    spread = copying.with_strides(spread, layout.contiguous_strides(apart))
     return views.view(spread, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
 
 

@@ -148,7 +148,7 @@ def sum(
 
 sum.grad(
     node="SumBackward1",
-    plain="SumBackward0",
+    without_options="SumBackward0",
     input=lambda g, shape, dim, keepdim: spread(g, shape, dim, keepdim),
 )
 
@@ -213,7 +213,7 @@ def _mean(xp: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
 
 mean.grad(
     node="MeanBackward1",
-    plain="MeanBackward0",
+    without_options="MeanBackward0",
     input=lambda g, shape, dim, keepdim: spread(divided(g, count(shape, dim)), shape, dim, keepdim),
 )
 
@@ -390,7 +390,7 @@ _shifted.grad(x=lambda g, by: flip(_shifted(flip(g, -1), by=by, fill=0), -1))
 
 prod.grad(
     node="ProdBackward1",
-    plain="ProdBackward0",
+    without_options="ProdBackward0",
     input=lambda g, input, out, shape, dim, keepdim: _slope_of_prod(
         restored(g, shape, dim, keepdim), input, restored(out, shape, dim, keepdim), dim
     ),

@@ -271,7 +271,7 @@ def _unique2(xp: Any, input: Any, dim: int | None = None) -> Any:
     return values, inverse.reshape(input.shape if dim is None else -1), counts
 
 
-_unique2.grad(node="UniqueDimBackward0", plain="Unique2Backward0", input=None)
+_unique2.grad(node="UniqueDimBackward0", without_options="Unique2Backward0", input=None)
 
 
 @op(ndim={"input": 1}, dtypes="integral")

@@ -56,7 +56,7 @@ class Optimizer:
         """Raise for settings that no step of this optimizer could use."""
         has = {"params", "foreach", "fused", *settings}  # the second and third change nothing
         others = {name: value for name, value in given.items() if name not in has}
-        absent.understood(type(self).__name__, [*settings], others)
+        absent.known_options(type(self).__name__, [*settings], others)
         for name in settings:
             numbers = given[name] if name == "betas" else (given[name],)
             if not all(0 <= x < (1 if name == "betas" else math.inf) for x in numbers):
@@ -82,7 +82,7 @@ class Optimizer:
         (group,), name = self.param_groups, f"{type(self).__name__}.step"
         if len(group) > 1 + len(self._settings):  # it may have some of the user's own
             others = {name: each for name, each in group.items() if name in absent.OPTIONS}
-            absent.understood(type(self).__name__, self._settings, others)
+            absent.known_options(type(self).__name__, self._settings, others)
         changes = []
         for param in group["params"]:
             if getattr(param, "_grad", None) is None:

@@ -133,7 +133,7 @@ class DataLoader:
         **others: Any,
     ) -> None:
         has = ["dataset", "batch_size", "shuffle", "drop_last", "generator"]
-        absent.understood("DataLoader", has, others)
+        absent.known_options("DataLoader", has, others)
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
