@@ -4,39 +4,52 @@
 >>> tk.tensor([1., 2., 3.]) * 10
 tensor([10., 20., 30.])
 
-The core, in the order to read it: each of these files comes after those of the list that it imports
-(the order of all files is in tests/tensorkit/test_package.py). A minute is 25 code lines; all
-together take less than three hours. Of files marked with * read what is named here.
+If you have forty minutes, read these functions, from the call to the gradient:
 
-Who has forty minutes reads twelve functions, from the call to the gradient: ``add`` in
-ops.arithmetic, ``op`` and ``_of_two`` in dispatch (``x + y`` on the CPU goes no further),
-``call_layers`` and ``find_kernel`` in dispatch_layers (for a GPU, a mode, dtypes that differ),
-``refusals.check``, ``add_node`` and ``Node.value`` in autograd.node, ``make_view`` and
-``bump_version`` in autograd.versions, ``_Run._walk`` in autograd.engine, and ``sum_to_shape`` in
-ops.reductions.
+    ops.arithmetic     add                the body runs only with alpha; else NumPy's ``add`` does
+    dispatch           op, _of_two        ``x + y`` on the CPU goes no further
+    dispatch_layers    call_layers        for a GPU, a mode, dtypes that differ
+    dispatch_layers    find_kernel        from a table, see ``Definition.kernels``
+    layout             broadcast_shapes   the commonest refusal
+    errors             message            how a refusal is worded
+    autograd.node      add_node           mostly ``add_node_quickly`` in ``quick_form`` runs instead
+    autograd.node      Node.value         what a node saved; refused if it was written to since
+    autograd.versions  make_view          a view, on the storage of its base
+    autograd.versions  bump_version       a write in place
+    autograd.node      Rule.gradients     the formulas of one node
+    autograd.engine    _Run.__init__      with ``create_graph`` gradients are tensors, not arrays,
+    autograd.engine    _Run.collect       and what the formulas do is recorded
+    autograd.engine    _Run._walk         the graph, from the results to the leaves
+    ops.reductions     sum_to_shape       the way back from broadcasting
 
-    errors                               the words of errors                                  (2)
+The whole core, in the order to read it: each of these files comes after those of the list that it
+imports (the order of all files is in tests/tensorkit/test_package.py). A minute is 25 lines,
+docstrings and comments among them; all together take 200. Of files marked with * read what is named
+here.
+
+    errors                               the words of errors                                  (5)
+    absent *                             ``known_options``: a missing option is refused       (1)
     thread_state                         what a thread has switched on; which code is whose   (1)
-    direct_path, overrides               NumPy without warnings; own functions in the library (4)
-    dtypes, layout                       types of elements; shapes and strides as numbers    (11)
-    devices, cuda.backend                where memory is, and what computes there            (11)
-    cuda.simulated *                     ``Array`` and ``Library``: the simulated GPU         (5)
-    storage                              memory that tensors share; how often it was written  (2)
-    autograd, autograd.grad_mode         whether operations are recorded                      (4)
-    base, dispatch_mode                  what a tensor is made of; blocks that see all calls  (7)
-    autograd.node                        the graph: a node, and how a result gets one        (14)
-    autograd.versions                    views, versions, writes in place                     (5)
-    autograd.hooks, autograd._recording  ``.grad`` and hooks; where tensors come from        (11)
-    ops.arguments, ops.copying           dtypes that differ, numbers; devices that differ     (8)
-    definition, refusals                 what ``@op`` declares; why a call is refused        (11)
+    direct_path, overrides               NumPy without warnings; own functions in the library (5)
+    dtypes, layout                       types of elements; shapes and strides as numbers    (14)
+    devices, cuda.backend                where memory is, and what computes there            (14)
+    cuda.simulated *                     ``Array`` and ``Library``: the simulated GPU         (3)
+    storage                              memory that tensors share; how often it was written  (3)
+    autograd, autograd.grad_mode         whether operations are recorded                      (6)
+    base, dispatch_mode                  what a tensor is made of; blocks that see all calls  (9)
+    autograd.node                        the graph: a node, and how a result gets one        (17)
+    autograd.versions                    views, versions, writes in place                     (6)
+    autograd.hooks, autograd._recording  ``.grad`` and hooks; where tensors come from        (14)
+    ops.arguments, ops.copying           dtypes that differ, numbers; devices that differ    (10)
+    definition, refusals                 what ``@op`` declares; why a call is refused        (13)
     ops.inplace                          checks before a write in place, and the write        (5)
-    dispatch_layers, dispatch            how a call finds its kernel; the direct path        (18)
+    dispatch_layers, dispatch            how a call finds its kernel; the direct path        (20)
     ops.arithmetic *                     ``add``: forward, gradient and example               (2)
     ops.views *, ops.indexing *          ``view`` and ``getitem``                             (3)
     ops.reductions *                     ``sum_to_shape``: the way back from broadcasting     (2)
-    autograd.function, autograd.engine   operations of the user's; ``backward()``            (18)
-    autograd.functional, autograd._gradcheck  derivatives of functions; a check of gradients  (6)
-    ops.methods *, _tensor               operations as methods; the class                    (15)
+    autograd.function, autograd.engine   operations of the user's; ``backward()``            (21)
+    autograd.functional, autograd._gradcheck  derivatives of functions; a check of gradients  (7)
+    ops.methods *, _tensor               operations as methods; the class                    (19)
 
 nn and optim are made of all this.
 """

@@ -2,7 +2,9 @@
 
 import ast
 import functools
+import importlib
 import math
+import operator
 import re
 import subprocess
 import sys
@@ -164,12 +166,24 @@ def test_the_reading_order_has_every_file_of_the_core_after_those_that_it_import
     assert {name for row in rows for name in row if "*" not in name} == core
 
 
-def test_the_minutes_of_the_reading_order_are_those_of_the_files_code_lines():
-    lines = {_module_name(path): count for path, count in size.sizes().items()}
+def test_the_functions_to_read_first_are_where_the_list_says():
+    first = tk.__doc__.partition("forty minutes")[2].partition("The whole core")[0]
+    rows = re.findall(r"^    ([a-z_.]+)  +(\w\S*(?:, \S+)*)  +\S", first, re.M)
+    assert len(rows) > 10
+    for module, names in rows:
+        for name in names.split(", "):
+            operator.attrgetter(name)(importlib.import_module(f"tensorkit.{module}"))
+
+
+def test_the_minutes_of_the_reading_order_are_those_of_the_files_lines():
+    paths = {_module_name(path): path for path in size.sizes()}
     for names, minutes in READ.findall(tk.__doc__):
         if "*" not in names:
-            found = sum(lines[name] for name in names.split(", ")) / 25
-            assert abs(found - int(minutes)) < 2, names
+            texts = [paths[name].read_text("utf-8") for name in names.split(", ")]
+            found = sum(bool(line.strip()) for line in "\n".join(texts).splitlines()) / 25
+            assert abs(found - int(minutes)) < 1, names
+    together = sum(int(minutes) for _, minutes in READ.findall(tk.__doc__))
+    assert f"all together take {together}." in tk.__doc__
 
 
 @pytest.mark.rest
