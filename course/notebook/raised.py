@@ -564,6 +564,16 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         ),
     ),
     ("values to unpack", "values to unpack", _unpacked),
+    (
+        "'Tensor' object is not iterable",
+        "no tuple",
+        "A single tensor stands where a tuple is needed. `(x,)`, with a comma, is a tuple of one.",
+    ),
+    (
+        "Negation, the `-` operator, on a bool",
+        "minus of a mask",
+        "`-` is for numbers, and here it stands before True and False. `~` turns each of them.",
+    ),
     ("'function' object", "a function not called", _function_itself),
     ("iteration over a 0-d tensor", "one number for all", _one_for_all),
     (
@@ -584,7 +594,7 @@ _RAISED: tuple[tuple[str, str, _Words], ...] = (
         lambda answer, match: (
             f"A tensor has no `{match[1]}`. What changes a tensor ends with an underscore: "
             f"`{match[1]}_`."
-            if hasattr(tk.Tensor, f"{match[1]}_")
+            if hasattr(tk.Tensor, f"{match[1]}_") and not hasattr(tk.Tensor, match[1])
             else ""
         ),
     ),

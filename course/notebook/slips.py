@@ -178,6 +178,19 @@ def _truth_of_many(answer: AnswerTree) -> Iterator[Slip]:
         )
 
 
+def _larger_of_many(answer: AnswerTree) -> Iterator[Slip]:
+    """Python's `max` or `min` of tensors or arrays with several elements."""
+    is_array = answer.said("truth value of an array")
+    for node in answer.nodes(ast.Call) if is_array or answer.said("value of Tensor") else ():
+        name = ast.unparse(node.func)
+        if name in ("max", "min") and len(node.args) > 1 and answer.raised_in(node):
+            yield Slip(
+                "min and max of Python",
+                f"`{ast.unparse(node)}` compares its arguments as a whole. Element by element it "
+                f"is `{'np' if is_array else 'tk'}.{name}imum(...)`.",
+            )
+
+
 def _decimal_comma(answer: AnswerTree) -> Iterator[Slip]:
     value = answer.outcome.value
     is_pair = isinstance(value, list | tuple) and len(value) == 2
@@ -335,6 +348,18 @@ def _no_return(answer: AnswerTree) -> Iterator[Slip]:
     functions = list(answer.nodes(ast.FunctionDef))
     if functions and not any(node.value for node in answer.nodes(ast.Return)):
         yield Slip("no return", "Your function gives nothing back: is a `return` missing?")
+
+
+def _return_forgotten(answer: AnswerTree) -> Iterator[Slip]:
+    """A function that ends with `self.result(...)` and gives None, which nobody can use."""
+    for function in answer.nodes(ast.FunctionDef) if answer.said("'NoneType'") else ():
+        last = function.body[-1]
+        if isinstance(last, ast.Expr) and ast.unparse(last).startswith("self.result("):
+            yield Slip(
+                "no return",
+                f"The last line of `{function.name}` makes a result, and `return` is missing in "
+                "front of it.",
+            )
 
 
 def _returns_in_a_loop(answer: AnswerTree) -> Iterator[Slip]:
@@ -527,9 +552,17 @@ def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
 
 
 def _another_value(answer: AnswerTree) -> Iterator[Slip]:
-    """The name of a loop that is given another value, which nobody reads."""
+    """The name of a loop, or of an entry, that is given another value, which nobody reads."""
     names = [read for read in answer.nodes(ast.Name) if isinstance(read.ctx, ast.Load)]
     for loop in answer.nodes(ast.For):
+        for taken, node in _entries_replaced(loop):
+            name, lines = ast.unparse(node.targets[0]), range(taken.lineno, node.lineno + 1)
+            if all(n.lineno in lines for n in answer.nodes(ast.Name) if n.id == name):
+                yield Slip(
+                    "another value for a name",
+                    f"`{ast.unparse(node)}` gives the name `{name}` another value, which nobody "
+                    "reads: no tensor and no list is written to.",
+                )
         name = ast.unparse(loop.target)
         given = [node for node in ast.walk(loop) if isinstance(node, ast.Assign)]
         for node in given if name.isidentifier() else ():
@@ -545,6 +578,18 @@ def _another_value(answer: AnswerTree) -> Iterator[Slip]:
                 + f" An index writes there: `{of}[i] = ...`."
                 * isinstance(loop.iter, ast.Name),
             )
+
+
+def _entries_replaced(loop: ast.For) -> Iterator[tuple[ast.Assign, ast.Assign]]:
+    """Two lines of a loop: `row = x[i]`, which takes an entry, and one that replaces `row`."""
+    taken: dict[str, ast.Assign] = {}
+    for node in loop.body:
+        if isinstance(node, ast.Assign):
+            name = ast.unparse(node.targets[0])
+            if name in taken:
+                yield taken[name], node
+            elif isinstance(node.value, ast.Subscript):
+                taken[name] = node
 
 
 def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
@@ -777,6 +822,7 @@ _CERTAIN: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
 _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _argument_changed,
     _no_return,
+    _return_forgotten,
     _returns_none,
     _no_gradient_left,
     _power_sign,
@@ -791,6 +837,7 @@ _LOOKS: tuple[Callable[[AnswerTree], Iterator[Slip]], ...] = (
     _not_called,
     _truth_of_a_tensor,
     _truth_of_many,
+    _larger_of_many,
     _tuple_not_unpacked,
     _written_into_a_copy,
     _range_ends_early,

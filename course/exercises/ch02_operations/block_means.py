@@ -29,6 +29,10 @@ def _every_nth(x: tk.Tensor, size: int) -> tk.Tensor:
     return x[::size]
 
 
+def _means(x: tk.Tensor, size: int, n: int) -> tk.Tensor:
+    return tk.tensor([x[i : i + size].mean().item() for i in range(n)], dtype=x.dtype)
+
+
 @exercise("block-means", answer=block_means, points=0, difficulty=2, minutes=5, further=True)
 class BlockMeans(Exercise):
     """The means of blocks
@@ -70,9 +74,14 @@ class BlockMeans(Exercise):
             "You picked the first element of each block. All of its elements count: take the mean.",
         ),
         "at every place": (
-            lambda x, size: tk.stack([x[i : i + size].mean() for i in range(len(x) - size + 1)]),
+            lambda x, size: _means(x, size, len(x) - size + 1),
             "A block begins at every element, as in a moving average. The next block begins "
             "`size` elements later.",
+        ),
+        "a block at every element": (
+            lambda x, size: _means(x, size, len(x) // size),
+            "The number of means is right, and each block begins one element after the one before. "
+            "The next block begins `size` elements later.",
         ),
         "every so many": (
             lambda x, size: x.reshape(size, -1).mean(dim=0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -71,6 +72,13 @@ def _half_and_half(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
     for table in predictions[1:]:
         average = (average + table) / 2
     return average, average.argmax(dim=1)
+
+
+def _a_vote(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, tk.Tensor]:
+    stacked = tk.stack(predictions)
+    votes = stacked.argmax(dim=2).T
+    winners = [row.bincount().argmax().item() for row in votes]
+    return stacked.mean(dim=0), tk.tensor(winners, dtype=tk.int64)
 
 
 def _values_and_places(predictions: list[tk.Tensor]) -> tuple[tk.Tensor, Any]:
@@ -145,6 +153,11 @@ class Ensemble(Exercise):
             "`average`, along its classes.",
             r"argmax",
         ),
+        "a vote": (
+            _a_vote,
+            "Your winner is the class that most models choose, however sure each of them is. The "
+            "winner is the class with the largest average: ask `average`.",
+        ),
         "half and half": (
             _half_and_half,
             "In your loop each model counts as much as all before it together. Add them all up, "
@@ -175,7 +188,7 @@ class Ensemble(Exercise):
         yield case(_tables(draw, 3, 4, 4), label="as many samples as classes")
         yield case(_tables(draw, 2, 1, 3), label="a single sample (size 1)")
         yield case(_tables(draw, 1, 3, 4), label="a single model (size 1)")
-        halves = [table.half() for table in _tables(draw, 2, 3, 2)]
+        halves = [table.half() for table in _tables(draw, 2, 3, 3)]
         yield case(halves, label="half the memory (float16)")
         wide = [tk.stack([table, -table], dim=2).flatten(1) for table in _tables(draw, 2, 4, 3)]
         yield case([table[:, ::2] for table in wide], label="every second column (non-contiguous)")
@@ -194,7 +207,8 @@ class Ensemble(Exercise):
 def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tensor]:
     """Tables in which the average gives some sample another class than its first or last model.
 
-    Where there are several samples, the product and the largest number do so for some sample, too.
+    Where there are several samples, the product and the largest number do so for some sample, too,
+    and so does the class that most of several models choose.
     The winners are never the samples that are best in each class.
     """
     while True:
@@ -208,7 +222,10 @@ def _tables(draw: Draw, models: int, samples: int, classes: int) -> list[tk.Tens
             wrong += [_winners(votes, operator.itemgetter(end)) for end in (0, -1)]
         if models > 1 and samples > 1:
             wrong += [_winners(votes, math.prod), _winners(votes, max)]
-        if _winners(votes, sum) not in wrong:
+        chosen = [[row.index(max(row)) for row in rows] for rows in zip(*tables, strict=True)]
+        pairs = zip(_winners(votes, sum), map(statistics.multimode, chosen), strict=True)
+        is_outvoted = models == 1 or any(winner not in most for winner, most in pairs)
+        if is_outvoted and _winners(votes, sum) not in wrong:
             return [tk.tensor(table) for table in tables]
 
 

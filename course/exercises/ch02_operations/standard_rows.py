@@ -105,6 +105,14 @@ class StandardRows(Exercise):
             lambda x: x - x.mean(dim=1, keepdim=True) / x.std(dim=1, keepdim=True),
             "Only the mean is divided: `/` comes before `-`. Put brackets around the difference.",
         ),
+        "length 1": (
+            lambda x: (
+                (x - x.mean(dim=1, keepdim=True))
+                / (x - x.mean(dim=1, keepdim=True)).norm(dim=1, keepdim=True)
+            ),
+            "You divide by the norm, so each row has the length 1. Its standard deviation should "
+            "be 1: divide by `std`.",
+        ),
         "divided by n": (
             lambda x: (x - x.mean(dim=1, keepdim=True)) / x.std(dim=1, keepdim=True, correction=0),
             "This is the standard deviation that NumPy computes, with `n` as divisor. `std` as it "

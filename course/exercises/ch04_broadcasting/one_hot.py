@@ -80,6 +80,11 @@ class OneHot(Exercise):
             "One index tensor picks whole rows. You want one element in each row: give the rows "
             "first, then the labels as columns.",
         ),
+        "n rows": (
+            lambda labels, n: tk.cat([one_hot(labels, n), tk.zeros(n, n, dtype=tk.int64)])[:n],
+            "You have a row for each class: `n` of them. There should be one for each label, "
+            "`len(labels)`.",
+        ),
         "the label itself": (
             _the_label_itself,
             "You wrote the label. A one-hot row holds a 1 at the place of the label.",

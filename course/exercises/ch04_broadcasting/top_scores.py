@@ -90,6 +90,15 @@ class TopScores(Exercise):
             _the_mask,
             "Your first result is the mask. Use it as an index: `scores[passed]`.",
         ),
+        "the places": (
+            lambda scores, limit: (
+                (scores > limit).nonzero(),
+                tk.where(scores > limit, scores, 0.0),
+            ),
+            "Your first result says where the scores stand. Asked for are the scores themselves: "
+            "`scores[passed]`.",
+            r"nonzero",
+        ),
         "the same twice": (
             _the_same_twice,
             "Your first result still has the places of the others. A mask as index leaves only "

@@ -50,6 +50,19 @@ def _not_squared(x: tk.Tensor, w: tk.Tensor) -> Any:
     return w.grad
 
 
+def _added_before_squared(x: tk.Tensor, w: tk.Tensor) -> Any:
+    x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+    (slope,) = tk.autograd.grad(tk.tanh(x @ w).sum(), x, create_graph=True)
+    (slope.sum() ** 2).backward()
+    return w.grad
+
+
+def _the_penalty_itself(x: tk.Tensor, w: tk.Tensor) -> Any:
+    x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+    (slope,) = tk.autograd.grad(tk.tanh(x @ w).sum(), x, create_graph=True)
+    return (slope**2).sum()
+
+
 def _slope_of_w(x: tk.Tensor, w: tk.Tensor) -> Any:
     x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
     (slope,) = tk.autograd.grad(tk.tanh(x @ w).sum(), w, create_graph=True)
@@ -118,6 +131,14 @@ class GradientPenalty(Exercise):
         "not squared": (
             _not_squared,
             "The slopes are not squared: steep up and steep down would cancel out.",
+        ),
+        "added before squared": (
+            _added_before_squared,
+            "You add the slopes up and square their sum. Square each of them, then add.",
+        ),
+        "the penalty itself": (
+            _the_penalty_itself,
+            "This is the penalty. Asked for is its gradient with respect to `w`.",
         ),
         "slope of the weights": (
             _slope_of_w,

@@ -85,6 +85,18 @@ class NewtonStep(Exercise):
             "You divided by the matrix element by element. `tk.linalg.solve(hessian, gradient)` is "
             "the division that is meant.",
         ),
+        "each entry inverted": (
+            lambda x, gradient, hessian: x - hessian**-1 @ gradient,
+            "`** -1` takes 1 divided by each entry, which is not the inverse of the matrix: "
+            "`tk.linalg.solve(hessian, gradient)`.",
+            r"\*\* \(?-1",
+        ),
+        "the inverse by element": (
+            lambda x, gradient, hessian: x - tk.linalg.inv(hessian) * gradient,
+            "`*` multiplies element by element, and the result is a matrix. The product of a "
+            "matrix and a vector is `@`.",
+            r"inv",
+        ),
         "the step alone": (
             _the_step_alone,
             "This is the step. The next point is `x` minus the step.",

@@ -74,6 +74,13 @@ def _with_a_seed(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
     return _used(state, x, "no_grad")
 
 
+def _not_loaded(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
+    inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
+    layers = tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Linear(8, outputs)
+    with tk.no_grad():
+        return tk.nn.Sequential(*layers)(x)
+
+
 def _without_dropout(state: dict[str, tk.Tensor], x: tk.Tensor) -> Any:
     inputs, outputs = state["0.weight"].shape[1], state["3.weight"].shape[0]
     layers = tk.nn.Linear(inputs, 8), tk.nn.ReLU(), tk.nn.Linear(8, outputs)
@@ -115,6 +122,12 @@ class AnotherAnswerEachTime(Exercise):
         "does the other's work.",
     )
     usual_mistakes = {
+        "not loaded": (
+            _not_loaded,
+            "Each call makes a new network with random parameters. `model.load_state_dict(state)` "
+            "puts the saved ones there.",
+            r"^(?!(?s:.*)load_state_dict)(?s:.*)Linear\(",
+        ),
         "only no_grad": (
             _only_no_grad,
             "Two calls still give two answers, so something is random: dropout, to which `no_grad` "

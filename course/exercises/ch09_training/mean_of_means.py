@@ -96,8 +96,8 @@ class MeanOfMeans(Exercise):
         ),
         "with its graph": (
             _weighted_with_its_graph,
-            "The value is right, in a tensor that keeps every graph alive. Take the number out: "
-            "`.item()`.",
+            "The value is right, in a tensor. A Python number is asked for, which keeps no graph "
+            "alive: `.item()`.",
         ),
         "the sum": (
             _sum_of_the_samples,

@@ -95,6 +95,26 @@ def _the_sum(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
     return _a_line(x, y, steps, lr, step)
 
 
+def _not_squared(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        loss = (prediction.flatten() - y).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return _a_line(x, y, steps, lr, step)
+
+
+def _the_mean_squared(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def step(optimizer: Any, prediction: Any, y: Any) -> None:
+        loss = (prediction.flatten() - y).mean() ** 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return _a_line(x, y, steps, lr, step)
+
+
 @exercise(
     "trained-line",
     answer=trained_line,
@@ -157,6 +177,16 @@ class TrainedLine(Exercise):
             _the_sum,
             "You take the sum of the squares, so your steps are longer the more samples there are. "
             "Take their mean.",
+        ),
+        "not squared": (
+            _not_squared,
+            "Your loss is the mean of the differences, which is smallest where they are far below "
+            "0. Square them before you take the mean.",
+        ),
+        "the mean squared": (
+            _the_mean_squared,
+            "You square the mean of the differences, in which too high and too low cancel out. "
+            "Square each difference, then take the mean.",
         ),
     }
 

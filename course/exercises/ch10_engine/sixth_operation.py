@@ -72,6 +72,10 @@ def _nothing_saved_for_sin(self):
     return self.result(np.sin(self.data), (self,), lambda g: (g * (self + np.pi / 2).sin(),))
 
 
+def _cosine_of_a_tensor(self):
+    return self.result(np.sin(self.data), (self,), lambda g: (g * self.cos(),), saved=(self,))
+
+
 @exercise(
     "sixth-operation",
     answer=sin,
@@ -141,6 +145,11 @@ class SixthOperation(Part):
         "no tuple": (
             _sine_without_tuple,
             "The formula gives a tensor. Give a tuple, also for one input: put a comma behind it.",
+        ),
+        "a cosine as a method": (
+            _cosine_of_a_tensor,
+            "Your tensor has no `cos`. `(self + np.pi / 2).sin()` is its cosine.",
+            r"\.cos\(\)",
         ),
         "degrees": (
             _degrees,
