@@ -399,6 +399,11 @@ def test_a_known_mistake_comes_before_a_slip_and_a_line_that_does_nothing_before
     assert judge(EXERCISES["brighter"], names["brighter"], source=source).mistake == mistake
 
 
+AN_INTEGER = "'float' object cannot be interpreted as an integer"
+NO_BLOCK = "'type' object does not support the context manager protocol"
+OF_NONE = "unsupported operand type(s) for *: 'NoneType' and 'int'"
+
+
 @pytest.mark.parametrize(
     ("line", "error", "name", "words"),
     [
@@ -462,6 +467,33 @@ def test_a_known_mistake_comes_before_a_slip_and_a_line_that_does_nothing_before
         ("return a / n + a / m", "division by zero", "", ""),
         ("return x.cos()", "'Tensor' object has no attribute 'cos'", "", ""),
         ("f(x)", "'NoneType' object has no attribute 'data'", "", ""),
+        ("return x.zero()", "'Tensor' object has no attribute 'zero'", "an underscore", "`zero_`"),
+        ("with tk.no_grad: x = 1", NO_BLOCK, "a context manager", "`with tk.no_grad():`"),
+        ("with f(x): x = 1", NO_BLOCK, "", ""),
+        ("return tk.zeros(n / 2)", AN_INTEGER, "a float for a size", "`n // 2`"),
+        ("return range(x)", AN_INTEGER, "", ""),
+        (
+            "x.grad.zero_()",
+            "'NoneType' object has no attribute 'zero_'",
+            "no gradient yet",
+            "`x.gr",
+        ),
+        ("f(x).zero_()", "'NoneType' object has no attribute 'zero_'", "", ""),
+        ("return x.backward() * n", OF_NONE, "computing with None", "`(x * n).backward()`"),
+        ("return f(x) * n", OF_NONE, "", ""),
+        ("return a - n.sum()", "'int' object has no attribute 'sum'", "brackets", "`(a - n).sum("),
+        ("return n.sums", "'int' object has no attribute 'sums'", "", ""),
+        ("return list(x.sum())", "iteration over a 0-d tensor", "one number for all", "`x.sum()`"),
+        ("return list(x)", "iteration over a 0-d tensor", "", ""),
+        (
+            "tk.zeros(2, dtype='int')",
+            "must be torch.dtype, not str",
+            "a dtype in",
+            "`dtype=tk.int`",
+        ),
+        ("tk.zeros(2, dtype=d)", "must be torch.dtype, not str", "", ""),
+        ("return x < y", "'<' not supported between instances", "", ""),
+        ("return f(args)", "must be Tensor, not tuple", "", ""),
     ],
 )
 def test_an_exception_is_told_by_what_stands_in_its_line(line, error, name, words):
