@@ -4,8 +4,8 @@ The class `Tensor` is made of parts. Each reaches the others through `self` alon
 learner's part can stand among the course's (`assembly.py`). With all parts a learner's, this
 text is the learner's own library: it needs nothing but NumPy.
 
-The other files of the folder serve other chapters, too: `measuring.py` chapters 02 to 07,
-`counting.py` and `fusing.py` chapter 11.
+The other files of the folder serve other chapters, too: `measuring.py` chapters 02 to 07
+and 12, `counting.py` and `fusing.py` chapter 11.
 
 >>> x = Tensor([1.0, 2.0], requires_grad=True)
 >>> (x * x).sum().backward()

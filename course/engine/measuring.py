@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+from collections import Counter
 from typing import Any
 
 import tensorkit as tk
@@ -98,6 +99,28 @@ def measured(answer: Any, *args: Any) -> tuple[Any, dict[str, Any]]:
     noted = {"walks": work.walks, "largest": work.largest, "factors": work.factors}
     noted |= {"fresh": work.fresh, "lengths": sorted(work.lengths), "written": written}
     return result, {**noted, "doubled": doubled, "alone": alone}
+
+
+def launched(answer: Any, *args: Any) -> tuple[Any, list[tuple[int, int, int]]]:
+    """What an answer returns, and for each kernel that it launches on the simulated device:
+    the threads, the elements that they fill, and the most that one of them fills.
+    """
+    if isinstance(answer, Opaque):
+        result: tuple[Any, Any] = answer.call_there("launched", *args)  # type: ignore[attr-defined]
+        return result
+    with tk.cuda.profile() as launches:
+        value = answer(*args)
+    filled = []
+    for launch in launches:
+        touched = launch.log.touched.values() if launch.log else ()
+        each = [access[:2] for there in touched for access in there.values() if "writes" in access]
+        threads = math.prod(launch.blocks) * math.prod(launch.threads)
+        filled.append((threads, len(each), max(Counter(each).values(), default=0)))
+    return value, filled
+
+
+MEASURES = measured, launched
+"""What measures an answer in the process in which it runs."""
 
 
 def _again(answer: Any, args: Any, walks: int, factor: float, only: int | None = None) -> Any:

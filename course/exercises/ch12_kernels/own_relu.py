@@ -7,12 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorkit as tk
-from course.exercises.ch12_kernels.kernel_exercise import ONE_BLOCK_TOO_LATE, KernelExercise
+from course.engine.measuring import launched
+from course.exercises.ch12_kernels.kernel_exercise import (
+    ONE_BLOCK_TOO_LATE,
+    KernelExercise,
+    changed,
+)
 from course.notebook.exercise import Case, Draw, Exercise, case, exercise
 from course.notebook.plain import Seen
 from course.notebook.rules import LAUNCH, SAME_BLOCKS, Rule
 from tensorkit import cuda
 from tensorkit.errors import KernelError
+
+WARP = 32
+UNEVEN = 8
+"""How many times its share a thread may fill: a few neighbours each are a right way, too."""
 
 _IN_THE_KERNEL = "compute each element in the kernel"
 
@@ -196,6 +205,14 @@ class OwnRelu(Exercise):
             "`x.numel()` counts the elements.",
             r"len\(x\)|shape\[0\]",
         ),
+        "a single thread": (
+            changed(
+                *(my_relu, "i = cuda.grid(1)\n        if i < n:", "for i in range(n):"),
+                *("-(-n // 64), 64", "1, 1"),
+            ),
+            "A single thread fills what many threads could share. Let each take one element: "
+            "`i = cuda.grid(1)`, and `-(-n // 64)` blocks of 64 threads.",
+        ),
         "blocks that meet": (
             _every_block_alike,
             "Threads of two blocks fill one element: `threadIdx.x` counts within a block. The "
@@ -256,7 +273,7 @@ class OwnRelu(Exercise):
                 shown = shown.cpu() if isinstance(shown, tk.Tensor) else shown
                 return Seen({"the result": shown, "the trained weights": _trained(answer, x)})
             with cuda.record() as ledger:
-                result = answer(x)
+                result, launches = launched(answer, x)
             if any(transfer.direction == "device to host" for transfer in ledger.transfers):
                 raise KernelError(f"{self.name} moves elements to the host", repair=_IN_THE_KERNEL)
             if (n := len(ledger.launches)) > 2 and x.numel():
@@ -264,6 +281,10 @@ class OwnRelu(Exercise):
                     f"{self.name} starts {n} kernels: operations of the library are launches too"
                 )
                 raise KernelError(sentence, repair=_IN_THE_KERNEL)
+            for threads, elements, most in launches:
+                if most > UNEVEN * math.ceil(elements / max(threads, WARP)):
+                    sentence = f"a thread of {self.name} fills {most} of {elements} elements"
+                    raise KernelError(sentence, repair="share the elements among many threads")
             # a launch; from the grader's sandbox it comes as a plain tuple
             if isinstance(result, tuple) and str(result[:1]).startswith("(<kernel"):
                 sentence = f"{self.name} returns the launch, which has filled a tensor"

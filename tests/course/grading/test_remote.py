@@ -10,7 +10,7 @@ import pytest
 from classroom import run
 
 import tensorkit as tk
-from course.engine.measuring import measured
+from course.engine.measuring import launched, measured
 from course.grading.judge import check_exercise
 from course.grading.session import Session
 from course.notebook.exercise import Case, Draw, Exercise, case
@@ -99,6 +99,14 @@ def test_how_an_answer_computes_is_measured_there(session: Session) -> None:
     run(session, "def answer(x):\n  y = x.clone().requires_grad_()\n  y.sum().backward()")
     walks = made(lambda f: measured(f, tk.ones(3))[1]["walks"] == 1)
     assert graded(session, walks).status == "passed"
+
+
+def test_what_an_answer_launches_is_counted_there(session: Session) -> None:
+    kernel = "@cuda.kernel\ndef k(x):\n  for i in range(cuda.threadIdx.x, 5, 4): x[i] = 1.0\n"
+    run(session, f"from tensorkit import cuda\n{kernel}def answer(x):\n  k[1, 4](x.cuda())")
+    counted = made(lambda f: launched(f, tk.zeros(5))[1] == [(4, 5, 2)])
+    with tk.cuda.simulate():
+        assert graded(session, counted).status == "passed"
 
 
 def test_an_argument_that_holds_itself_ends_the_check(session: Session) -> None:
