@@ -264,6 +264,8 @@ def regenerate_edge(view: TensorBase, version: int) -> None:
     That is how a write through one view reaches all others.
     """
     whole, before = view._view_base, view._edge
+    if whole._node is LEAF:  # where the leaf is a view itself, PyTorch takes what it is a view of
+        whole = getattr(whole, "_view_base", whole)
     edge, view._edge, view._edge_version = edge_of(whole), None, version
     if edge is not None:
         layouts = (base.layout_of(whole), base.layout_of(view))

@@ -119,8 +119,8 @@ class Array:
             return without_warnings(getattr(self._waited(name), name), *args, **options)
         if name in ("take", "compress"):
             _check_no_lists(*args[:1])
-        function = {"take": _take, "dot": partial(_product, np.dot)}.get(name)
-        function = function or getattr(np.ndarray, name)
+        as_in_cupy = {"take": _take, "dot": partial(_product, np.dot), "diagonal": _diagonal}
+        function = as_in_cupy.get(name) or getattr(np.ndarray, name)
         return self.memory.backend.run(name, function, (self, *args), options)
 
     @property
@@ -212,9 +212,17 @@ def _take(host: Any, *args: Any, **options: Any) -> Any:
 
 
 def _broadcast_to(host: Any, shape: tuple[int, ...]) -> Any:
-    """As CuPy has it: who writes to the result writes to the array."""
-    strides = np.broadcast_to(host, shape).strides
-    return np.lib.stride_tricks.as_strided(host, shape, strides)
+    return _writeable(np.broadcast_to(host, shape))
+
+
+def _diagonal(host: Any, *args: Any) -> Any:
+    return _writeable(host.diagonal(*args))
+
+
+def _writeable(view: Any) -> Any:
+    """As CuPy has it: who writes to a view writes to the array."""
+    view.flags.writeable = True
+    return view
 
 
 def _product(multiply: Callable[..., Any], x: Any, y: Any, **options: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from cupy_signatures import committed
 
 from tensorkit.cuda.cupy_backend import find
-from tensorkit.cuda.simulated import _TO_HOST, _broadcast_to, _inside, _product
+from tensorkit.cuda.simulated import _TO_HOST, _broadcast_to, _diagonal, _inside, _product
 from tensorkit.devices import register_device
 from tensorkit.direct_path import without_warnings
 
@@ -109,7 +109,7 @@ class Array:
         if not callable(found) or name in _TO_HOST:
             return found
         function = getattr(np.ndarray, name)
-        function = {"take": _taken, "dot": _dot}.get(name, function)
+        function = {"take": _taken, "dot": _dot, "diagonal": _diagonal}.get(name, function)
         return lambda *args, **options: self.cupy.call(
             f"ndarray.{name}", function, (self, *args), options, 1
         )

@@ -115,11 +115,12 @@ def test_the_gradient_of_a_remainder_of_integers_has_the_infinities_of_the_cpu(g
     assert words(repr(gradient("cuda"))) == words(repr(gradient("cpu")))
 
 
+@pytest.mark.parametrize("view", [lambda x: x.expand(1, 2, 2), tk.Tensor.diagonal])
 @pytest.mark.parametrize("write", [lambda x: x.mul_(2), lambda x: x.fill_(3), tk.Tensor.relu_])
-def test_what_is_expanded_without_repeating_can_be_written_to(gpu, write):
+def test_a_view_that_numpy_takes_for_read_only_can_be_written_to(gpu, write, view):
     def written(device):
-        x = tk.tensor([[1.0, -2.0]], device=device)
-        write(x.expand(1, 1, 2))
+        x = tk.tensor([[1.0, -2.0], [3.0, -4.0]], device=device)
+        write(view(x))
         return x
 
     agree(written("cuda"), written("cpu"), 0)

@@ -7,7 +7,7 @@ import size
 # of each room; all are to be within the limits below
 ROOMS = {
     "autograd": 1403,  # a view that was a leaf is a view again
-    "cuda": 1295,
+    "cuda": 1299,  # a diagonal on the simulated device can be written to
     "explain": 278,
     "nn": 633,
     "ops": 2678,

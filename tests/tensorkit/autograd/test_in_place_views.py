@@ -91,3 +91,15 @@ def test_a_recorded_write_to_what_a_leaf_looks_at_is_refused():
     leaf.requires_grad_(False)
     assert leaf._is_view()
     assert leaf.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_a_view_of_a_leaf_that_is_a_view_gets_what_it_gets_in_pytorch_after_a_write():
+    def gradient(module):
+        leaf = module.arange(6.0).reshape(2, 3).requires_grad_()
+        row = leaf[0]
+        with module.no_grad():
+            leaf.sub_(0.1)
+        ((row * row).sum() + (leaf * leaf).sum()).backward()
+        return leaf.grad.tolist()
+
+    assert gradient(tk) == gradient(torch)
