@@ -37,7 +37,7 @@ MOST_VARIANTS = 40
 SEEDS = (0, 1, 2)
 """The draws of the check that a variant is given, the notebook's first."""
 DRAWS, LAUNCHES = 2000, 40
-"""Inputs on which an equal variant agrees with the reference; of a kernel each is a launch."""
+"""Inputs on which an equal variant agrees with the reference; fewer where each is a launch."""
 SECONDS, LONGEST = 4.0, 240.0
 """Seconds for one check, and for all inputs; only a loop without an end takes longer.
 
@@ -86,9 +86,10 @@ class Examples:
 
     def __init__(self, exercise: Exercise) -> None:
         self.exercise = exercise
-        self.n = LAUNCHES if "cuda" in exercise.imports else DRAWS
+        is_launched = "cuda" in exercise.imports or "launch" in exercise.statement
+        self.n = LAUNCHES if is_launched else DRAWS
         self._known: list[tuple[tuple[Any, ...], Any]] = []
-        self._seeds = iter(range(10 * self.n))
+        self._drawn = itertools.chain.from_iterable(map(self._arguments, range(10 * self.n)))
 
     def agree_on(self, answer: Any) -> bool:
         """Whether `answer` does the same as the reference in all of them."""
@@ -108,8 +109,7 @@ class Examples:
     def _cases(self) -> Iterator[tuple[tuple[Any, ...], Any]]:
         yield from self._known
         raises = any(case.raises for case in self.exercise.drawn(Draw("any")))
-        while len(self._known) < self.n and (seed := next(self._seeds, None)) is not None:
-            args = self._drawn(seed)
+        while len(self._known) < self.n and (args := next(self._drawn, None)) is not None:
             if not self.exercise.allows(*args):
                 continue
             right = _result(self.exercise, self.exercise.reference, args)
@@ -117,11 +117,11 @@ class Examples:
                 self._known.append((args, right))
                 yield args, right
 
-    def _drawn(self, seed: int) -> tuple[Any, ...]:
-        """The arguments of a case that counts, every second time with other numbers in them."""
-        counting = [case for case in self.exercise.drawn(Draw(seed)) if case.weight]
-        args = counting[seed // 2 % len(counting)].args
-        return args if seed % 2 else _varied(args, random.Random(seed))
+    def _arguments(self, seed: int) -> list[tuple[Any, ...]]:
+        """Those of all cases of a draw that count, in every second draw with other numbers."""
+        counting = [case.args for case in self.exercise.drawn(Draw(seed)) if case.weight]
+        others = random.Random(seed)
+        return counting if seed % 2 else [_varied(args, others) for args in counting]
 
 
 class Raised(str):
