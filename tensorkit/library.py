@@ -67,16 +67,16 @@ def register_kernel(op: Any, device_types: str | None, func: Kernel | None = Non
     definition.kernels[kind] = func if is_custom else _on_tensors(definition, func)
     if not is_custom:  # what the direct path calls is not in the table
         direct_path.close()
-        _undo.callback(direct_path.reopen)
+        _scopes[-1].callback(direct_path.reopen)
     return func
 
 
-_undo = ExitStack()  # what the end of the open scope calls, the last one first
+_scopes = [ExitStack()]  # what the end of each open scope calls, the last one first
 
 
 def _restore_at_the_end(table: dict[str, Any]) -> None:
-    _undo.callback(table.update, dict(table))
-    _undo.callback(table.clear)
+    _scopes[-1].callback(table.update, dict(table))
+    _scopes[-1].callback(table.clear)
 
 
 @contextmanager
@@ -88,14 +88,14 @@ def scope() -> Iterator[None]:
     >>> tk.relu(tk.tensor(2.))
     tensor(2.)
     """
-    global _undo
-    outer, _undo, n_modes = _undo, ExitStack(), len(state.dispatch_modes)
+    n_scopes, n_modes = len(_scopes), len(state.dispatch_modes)
+    _scopes.append(ExitStack())
     _restore_at_the_end(devices._kinds)
     try:
         yield
     finally:
-        _undo.close()
-        _undo = outer
+        while len(_scopes) > n_scopes:
+            _scopes.pop().close()
         while len(state.dispatch_modes) > n_modes:
             state.dispatch_modes[-1].__exit__()
 

@@ -107,6 +107,19 @@ def test_what_an_answer_changes_is_put_back_and_reported(words):
     )
 
 
+def test_no_name_is_exchanged_while_an_answer_runs():
+    # else each of them is compared after each case, which takes longer than most cases
+    before, seen = everything()[1], []
+
+    def answer(shape):
+        seen.append(everything()[1] == before)
+        return sample.strides_of(shape)
+
+    judge(STRIDES, answer)
+    assert seen
+    assert all(seen)
+
+
 def test_a_name_that_another_cell_replaced_is_put_back_before_the_exercises_are_read():
     def answer(shape):
         return tuple(tk.tensor(sample.strides_of(shape)).tolist())
