@@ -477,7 +477,7 @@ def exercise(
         receive.
     stub: a function whose body learners receive in place of `pass`: in a repair the broken code,
         in kind="complete" a program with gaps, each a `...` with a comment on what belongs there.
-    difficulty: 1 to 5. minutes: for a beginner.
+    points: a multiple of 0.25. difficulty: 1 to 5. minutes: for a beginner.
     further: not part of the core, and worth no points, so that the core alone gives them all.
     without: what the answer must not call, such as "Tensor.stride", "linspace" or a function of
         the course by its full name. A reminder and not a lock: NumPy has these functions too.
@@ -511,12 +511,15 @@ def exercise(
     return register
 
 
-def _check_form(id: str, definition: type, numbers: tuple[object, ...]) -> None:
+def _check_form(id: str, definition: type, numbers: tuple[float, ...]) -> None:
     """Raises CourseError for what would be read as something else, or end in a traceback."""
     if not issubclass(definition, Exercise):
         raise CourseError(f"{id}: write `class {definition.__name__}(Exercise):`.")
     if not all(type(number) in (int, float) for number in numbers):
         raise CourseError(f"{id}: points, difficulty and minutes are numbers, as `minutes=5` is.")
+    points = numbers[0]
+    if points < 0 or points * 4 % 1:  # a check gives quarters: of 2.1 points, 2 at most
+        raise CourseError(f"{id}: points={points} is not a multiple of 0.25 from 0 upwards.")
     if not isinstance(definition.hints, tuple):  # of one text, each letter would be a hint
         raise CourseError(f'{id}: hints are a tuple of texts: `hints = ("One.", "Two.")`.')
     for name, mistake in definition.usual_mistakes.items():

@@ -60,6 +60,17 @@ def test_two_exercises_of_one_name_are_refused():
             """Other"""
 
 
+@pytest.mark.parametrize("points", [2.1, 0.1, -1, float("nan"), float("inf")])
+def test_points_that_a_check_could_not_give_in_full_are_refused(points):
+    with pytest.raises(CourseError, match=f"odd: points={points} is not a multiple of 0.25"):
+
+        @exercise("odd", answer=sample.strides_of, points=points, difficulty=1, minutes=1)
+        class Odd(Exercise):
+            """Odd"""
+
+    assert "odd" not in load()
+
+
 def test_chapters_come_in_order():
     of_chapters = [exercise.chapter for exercise in load().values() if exercise.chapter != "sample"]
     assert of_chapters == sorted(of_chapters)
