@@ -20,6 +20,7 @@ from traitlets import Unicode
 from course.grading import intake
 from course.grading.gradebook import opened
 from course.grading.grades import Grade, check_grades, grades_of
+from course.notebook import exercise
 from course.shared import files, paths
 from course.shared.errors import CourseError
 from course.shared.words import listed
@@ -235,8 +236,9 @@ class CsvExport(NbgraderExport, CsvExportPlugin):
     def write(self, gradebook: Gradebook) -> None:
         """Write what nbgrader's own plugin writes."""
         known = {entry.name for entry in gradebook.assignments if entry.notebooks}
-        built = paths.released_chapters(paths.course_root())
-        for chapter in map(str, self.assignment or sorted(known.intersection(built))):
+        # a gradebook may have assignments that are no chapters of this course
+        graded = {*exercise.chapters(), *paths.released_chapters(paths.course_root())}
+        for chapter in map(str, self.assignment or sorted(known & graded)):
             check_grades(gradebook, chapter, self.config)
         persons = gradebook.students
         _check_safe({row.id: (row.id, row.first_name, row.last_name, row.email) for row in persons})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -373,6 +374,17 @@ def test_nbgraders_own_export_refuses_too(graded: School, exporter: tuple[str, .
     app.initialize([*exporter, "--to", str(file), "--assignment", CHAPTER])
     with pytest.raises(SystemExit, match=r"^course: Handed in and not graded: 'ada'"):
         app.start()
+    assert not file.exists()
+
+
+def test_grades_of_a_chapter_whose_released_notebook_is_gone_are_not_exported(
+    graded: School,
+) -> None:
+    shutil.rmtree(graded.root / "notebooks" / CHAPTER)
+    file = graded.root / "all.csv"
+    everything = export.CsvExport(to=str(file), config=nbgrader_config(own=True))
+    with pytest.raises(SystemExit, match=f"^course: .* not built, .*: course build {CHAPTER}"):
+        everything.export(graded.gradebook())
     assert not file.exists()
 
 
