@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import statistics
 from collections import Counter
@@ -253,8 +252,5 @@ def shown_answer(answer: str, *, is_named: bool) -> str:
     """The beginning of an answer; without its comments, where its author is not to be named."""
     text = answer.strip()
     if not is_named:
-        try:
-            text = ast.unparse(ast.parse(text[: 4 * LONGEST_ANSWER]))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return ""
+        text = "\n".join(similar.statements(text[: 4 * LONGEST_ANSWER]))
     return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}\n..."

@@ -62,6 +62,7 @@ CROWD, SHARE_OF_CROWD = 12, 0.09
 LEAST_OF_CROWD, UNUSUAL_OF_CROWD = 45, 12
 """A crowd is alike if its program has at least so many shingles, or unusual tokens. Programs
 that such a share of beginners typed independently have at most 22, and 6."""
+EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_OF_RUN = 3
 """Tokens of the shortest code in a hint that is looked for in an answer."""
@@ -114,7 +115,7 @@ def _row(source: str, bound: Set[str] = NONE, given: Set[Shingle] = NONE) -> Shi
         return ()
 
 
-def _statements(source: str) -> tuple[str, ...]:
+def statements(source: str) -> tuple[str, ...]:
     """The statements of a program in one layout each; none of a text that is no program."""
     try:
         return tuple(map(ast.unparse, ast.parse(without_magics(source[:MOST])).body))
@@ -137,9 +138,9 @@ def _n_unusual(source: str, given: Set[Shingle]) -> int:
 def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shingle]:
     """The shingles of all code that belongs to an exercise, and code in hints that is shorter.
 
-    That is the released answer, the worked solution, code in the hints, the usual mistakes, and the
-    code `cells` of the released notebook. Besides the shingles there are all statements of this
-    code, each as one text.
+    That is the released answer, the worked solution, the examples of the exercise's text, code in
+    the hints, the usual mistakes, and the code `cells` of the released notebook. Besides the
+    shingles there are all statements of this code, each as one text.
     """
     solution = definition.solution_source
     fragments = [code for hint in definition.hints for code in re.findall(r"`+([^`]+)`", hint)]
@@ -149,8 +150,10 @@ def given_code(definition: Exercise, cells: Iterable[str] = ()) -> frozenset[Shi
         for answer, *_ in definition.usual_mistakes.values()
         if inspect.isfunction(answer) or inspect.isclass(answer)
     ]
-    texts = (definition.released_source, solution, *mistakes, *cells)
-    programs = [shingles(text) | {(line,) for line in _statements(text)} for text in texts]
+    # an example calls the answer, whose name is the solution's own
+    examples = [f"{solution}\n{code}" for code in EXAMPLE.findall(definition.statement)]
+    texts = (definition.released_source, solution, *mistakes, *examples, *cells)
+    programs = [shingles(text) | {(line,) for line in statements(text)} for text in texts]
     hinted = [_row(text.strip(), names) for text in fragments for names in bound]
     runs = {row[at : at + LENGTH] for row in hinted for at in range(max(1, len(row) - LENGTH + 1))}
     return frozenset(runs).union(*programs)

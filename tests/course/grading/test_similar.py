@@ -493,6 +493,22 @@ def test_code_of_the_released_notebook_is_no_likeness() -> None:
     assert list(similar.pairs(asked.id, answers, similar.given_code(asked, [OTHER]))) == []
 
 
+def pasted_examples(id: str) -> str:
+    """The examples of an exercise's statement, as a learner pastes them below the answer."""
+    return "\n".join(["", "", *re.findall(r"```python\n(.*?)```", EXERCISES[id].statement, re.S)])
+
+
+@pytest.mark.parametrize("id", WRITTEN)
+def test_an_example_of_the_statement_is_no_likeness(id: str) -> None:
+    asked, example = EXERCISES[id], pasted_examples(id)
+    beginners = enumerate(right_answers(id))
+    answers = {f"beginner {n}": answer + example for n, answer in beginners}
+    answers |= {f"stub {n}": asked.released_source + example for n in range(2)}
+    answers |= {f"solved {n}": asked.solution_source + example for n in range(2)}
+    others = {f"other {n}": f"def other_{n}(): return {n}" for n in range(26)}
+    assert groups(asked, answers | others) == set()
+
+
 def test_short_answers_are_not_compared() -> None:
     short = "def f(x):\n    return x + 1"
     assert list(similar.pairs("f", {"ada": short, "bob": short})) == []
