@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Set
 from functools import cache
+from pathlib import Path
 
 import pytest
 from typed_answers import CHAPTERS, Typed, typed
@@ -443,6 +444,15 @@ def test_many_copies_of_a_textbook_answer_of_some_length_are_found(n_copies: int
     released = EXERCISES["backward-order"].released_source
     rest = {f"more {n}": released for n in range(133 - n_copies)}
     assert groups(EXERCISES["backward-order"], copies | rest) == {frozenset(copies)}
+
+
+def test_the_documentation_has_the_limits_of_a_crowd() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "grading.md").read_text("utf-8")
+    assert (
+        f"and {similar.SHARE_OF_CROWD:.0%} of the class, with the same program are listed, too, if "
+        f"{similar.LEAST_OF_CROWD} of its runs of six tokens are none of the exercise's code, or "
+        f"{similar.UNUSUAL_OF_CROWD} of its tokens are unusual"
+    ).replace("%", " %") in " ".join(text.split())
 
 
 def test_few_copies_of_a_short_answer_are_no_pair() -> None:
