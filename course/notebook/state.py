@@ -64,12 +64,13 @@ def _set_interrupts(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _environment() -> dict[Any, Any]:
-    """The variables, encoded: to copy these is quick."""
-    return os.environ._data.copy()  # type: ignore[attr-defined]
+def _environment() -> tuple[Any, Any]:
+    """The mapping, which may be replaced, and its entries, encoded: to copy these is quick."""
+    return os.environ, getattr(os.environ, "_data", {}).copy()
 
 
-def _set_environment(encoded: dict[Any, Any]) -> None:
+def _set_environment(saved: tuple[Any, Any]) -> None:
+    os.environ, encoded = saved
     variables = {os.environ.decodekey(k): os.environ.decodevalue(v) for k, v in encoded.items()}
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
@@ -228,13 +229,21 @@ _PUBLIC = {
 }
 _PUBLIC |= {"nn.functional", "nn.init", "utils.data", "viz"}
 """The modules of tensorkit that learners use. To compare all of them takes three times as long."""
-_MODULES = ["cmath", "collections", "copy", "datetime", "decimal", "fractions", "functools", "gc"]
-_MODULES += ["itertools", "json", "logging", "math", "operator", "os", "os.path", "random", "re"]
-_MODULES += ["signal", "statistics", "string", "textwrap", "time"]
-"""Python's modules that answers use, and those that `SETTINGS` reads; not `sys` and `threading`: a
-notebook itself exchanges their streams and hooks."""
+_MODULES = [
+    "cmath",
+    "collections",
+    "copy",
+    "decimal",
+    "fractions",
+    "functools",
+    "itertools",
+    "json",
+]
+_MODULES += ["math", "operator", "random", "re", "statistics", "string", "textwrap", "time"]
+"""Python's modules that answers use; not those in which other programs exchange functions: a
+notebook in `sys` and `threading`, a debugger in `os` and `signal`."""
 _OFTEN = ["tk", "tk.Tensor", "tk.nn", "tk.nn.functional", "tk.optim", "np"]
-_OFTEN += ["decimal", "gc", "logging", "math", "os", "random", "signal"]
+_OFTEN += ["decimal", "math", "random"]
 """What grading compares after each case; the rest it compares after each cell."""
 _OF_COURSE = ("course", "course.engine")
 _OURS = ("tensorkit", "course.engine")

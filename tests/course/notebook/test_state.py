@@ -36,6 +36,7 @@ def odd(*args):
 def other_environment():
     del os.environ["PATH"]
     os.environ["HOME"] = os.environ["ANOTHER"] = "/"
+    os.environ = {}  # noqa: B003
 
 
 CHANGES = {
@@ -60,10 +61,6 @@ CHANGES = {
     "`print`": lambda: setattr(builtins, "print", odd),
     "`np.sqrt`": lambda: setattr(np, "sqrt", odd),
     "`math.sqrt`": lambda: setattr(math, "sqrt", odd),
-    "`os.getcwd`": lambda: setattr(os, "getcwd", 3),
-    "`os.environ`": lambda: setattr(os, "environ", {}),
-    "`os.path.join`": lambda: setattr(os.path, "join", odd),
-    "`gc.isenabled`": lambda: setattr(gc, "isenabled", None),
     "`decimal.getcontext`": lambda: setattr(decimal, "getcontext", None),
     "`itertools.count`": lambda: setattr(itertools, "count", None),
     "`tk.relu`": lambda: setattr(tk, "relu", odd),
