@@ -253,9 +253,11 @@ _OURS = ("tensorkit", "course.engine")
 def restored(*, compares_all: bool = True) -> Iterator[list[str]]:
     """Put back at the end what the body changes, and fill the list with words for it.
 
-    compares_all: False where the next cell looks for names that are seldom replaced. Names that an
-    earlier call of `put_names_back` has put back are given as well. Random numbers are left alone:
-    see `random_state`.
+    The list also has the names that `put_names_back` put back before. Random numbers are left as
+    they are: see `random_state`.
+
+    compares_all: False compares only the names that are often replaced; the comparison after the
+    next cell finds the others.
 
     >>> with restored() as changed:
     ...     tk.set_default_dtype(tk.float64)
@@ -284,8 +286,10 @@ def restored(*, compares_all: bool = True) -> Iterator[list[str]]:
 def put_names_back(paths: Iterable[str] = OWNERS) -> None:
     """Put back the functions that were replaced; the next `restored` gives their names.
 
-    A new name disturbs nobody and stays, but for one in a class that hides what it inherits. paths:
-    the owners that are compared.
+    A new name stays, as nothing of the library calls it. It is removed where it hides a method that
+    its class inherits.
+
+    paths: the owners that are compared.
     """
     if _is_same([vars(OWNERS[path]) for path in paths], [_KEPT[path] for path in paths]):
         return
@@ -293,7 +297,7 @@ def put_names_back(paths: Iterable[str] = OWNERS) -> None:
         owner = OWNERS[path]
         now = dict(vars(owner))
         for name, value in known.items():
-            if name in now and now[name] is value:
+            if name in now and (now[name] is value or _is_equal(now[name], value)):
                 continue
             if name[0] == "_" != name[-1] and name in now:  # a note of the library's own
                 known[name] = now[name]
@@ -309,8 +313,13 @@ def put_names_back(paths: Iterable[str] = OWNERS) -> None:
                 known[name] = now[name]
 
 
+def _is_equal(now: object, known: object) -> bool:
+    """Whether both are the same number or the same tuple: `time.tzset` makes its names anew."""
+    return type(now) in (int, tuple) and type(now) is type(known) and _is_same(now, known)
+
+
 def _is_same(now: object, known: object) -> bool:
-    """Whether both hold the same objects."""
+    """Whether both hold the same objects, or equal ones; no error where a comparison raises one."""
     try:
         return bool(now == known)  # calls no `__eq__` where both are one object
     except Exception:

@@ -44,6 +44,7 @@ def imports(file: Path, known: set[str]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: write the whole name of the module"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue

@@ -14,6 +14,7 @@ import random
 import signal
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -255,6 +256,17 @@ def test_an_input_that_each_cell_gets_anew_is_not_said_to_be_changed(monkeypatch
     for _ in range(2):  # equal, and not the same object
         monkeypatch.setattr(builtins, "input", kernel.input)
         assert judge(STRIDES, answer).notes[0].startswith("Your code changes `print` and leaves")
+
+
+def test_an_equal_new_value_is_no_change():
+    def answer(shape):
+        time.tzset()  # `datetime.strptime` calls it: `time.tzname` is a new tuple
+        math.sqrt = odd
+        return sample.strides_of(shape)
+
+    assert judge(STRIDES, answer).notes == (
+        "Your code changes `math.sqrt` and leaves it so. After the check it is as it was before.",
+    )
 
 
 def test_threads_are_as_before():
