@@ -303,8 +303,8 @@ print(sales.var(dim=1, correction=0))
 # because it divides 0 by 0. There is no largest element, so `max` raises an error.
 
 # %%
-nothing = tk.zeros(2, 0)
-print(nothing.sum(dim=1), nothing.mean())
+empty = tk.zeros(2, 0)
+print(empty.sum(dim=1), empty.mean())
 
 # %% [markdown]
 # With `keepdim=True` the dimension stays and has size 1. You need this to compute with the original

@@ -341,11 +341,11 @@ class Tensor(Methods):
             )
         return self._value("item")
 
-    def _value(self, why: str) -> Any:
-        """The only element; ``why`` is noted where the host must wait for it."""
+    def _value(self, reason: str) -> Any:
+        """The only element; ``reason`` is noted where the host must wait for it."""
         if self.device is CPU:
             return self._array.item()
-        return self.device.backend.item(self._array, why)
+        return self.device.backend.item(self._array, reason)
 
     def tolist(self) -> Any:
         """All elements as nested lists of Python numbers.
@@ -471,7 +471,7 @@ class Tensor(Methods):
             )
         return self._value("if") != 0
 
-    def _only(self, why: str) -> Any:
+    def _only(self, reason: str) -> Any:
         if self._array.size != 1:
             raise ValueError(
                 errors.message(
@@ -480,7 +480,7 @@ class Tensor(Methods):
                     repair="x.tolist()",
                 )
             )
-        return self._value(why)
+        return self._value(reason)
 
     def __int__(self) -> _int:
         return _int(self._only("int"))

@@ -186,19 +186,19 @@ class Backend:
 
     # To and from the host; ``why`` is what asked for it
 
-    def item(self, array: Any, why: str) -> Any:
+    def item(self, array: Any, reason: str) -> Any:
         """The only element as a Python number."""
         return array.item()
 
-    def from_host(self, array: Any, why: str = "to") -> Any:
+    def from_host(self, array: Any, reason: str = "to") -> Any:
         """A NumPy array in this device's memory; itself where that is NumPy's."""
         return array
 
-    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+    def write_from_host(self, into: Any, array: Any, reason: str) -> None:
         """Copy a NumPy array into one of this device, of its shape and dtype."""
         into[...] = array
 
-    def to_host(self, array: Any, why: str = "to") -> Any:
+    def to_host(self, array: Any, reason: str = "to") -> Any:
         """An array of this device in NumPy's memory; itself where it is there."""
         return array
 
@@ -350,13 +350,13 @@ def check_same_device(*devices: Device, repair: str = "", into: Device | None = 
         if other is not devices[0]:
             stays = into or (devices[0] if devices[0] is not CPU else other)  # rather to the GPU
             moves = other if stays is devices[0] else devices[0]
-            why = "Data move between devices only when told; a 0-d tensor of the CPU may mix."
+            reason = "Data move between devices only when told; a 0-d tensor of the CPU may mix."
             which = f"the tensor on {moves}"
             if str(other) == str(devices[0]):
-                why, which = "One of them is from another simulation.", "that one"
+                reason, which = "One of them is from another simulation.", "that one"
             raise errors.DeviceMismatchError(
                 "Expected all tensors to be on the same device, but found at least two "
                 f"devices, {devices[0]} and {other}!",
-                why,
+                reason,
                 repair=repair or f"x.to('{stays}')    # x: {which}",
             )

@@ -192,12 +192,12 @@ def _need_floating(dtype: DType, kernel: str) -> None:
         raise no_kernel(kernel, dtype, "tk.randint(0, 10, size) draws integers")
 
 
-def _filled(x: Tensor, values: Any, why: str) -> Tensor:
+def _filled(x: Tensor, values: Any, reason: str) -> Tensor:
     """``x``, which is new, with these values, the first ones first in memory."""
     order = layout.slowest_first(x._strides)
     values = values.reshape([x.shape[dim] for dim in order]).transpose(layout.inverse(order))
     values = values.astype(x.dtype.numpy, copy=False)
-    x.device.backend.write_from_host(x._array, values, why)
+    x.device.backend.write_from_host(x._array, values, reason)
     return x
 
 

@@ -100,12 +100,12 @@ class Assembled:
         self.Tensor, self.no_grad = self.module.Tensor, self.module.no_grad
 
     def __repr__(self) -> str:
-        written = sum(owner == YOURS for owner in self.owners.values())
+        written = sum(owner == LEARNER for owner in self.owners.values())
         lines = [f"{name}: {owner}" for name, owner in self.owners.items()]
         return "\n".join([*lines, f"{written} of {len(PARTS)} parts are yours."])
 
 
-YOURS = "yours"
+LEARNER = "yours"
 
 
 def assemble(*parts: Any) -> Assembled:
@@ -118,7 +118,7 @@ def assemble(*parts: Any) -> Assembled:
     owners = {}
     for name in PARTS:
         problem, source = _source_or_reason(name, answers.get(name))
-        owners[name] = f"the course's; {problem}" if problem else YOURS
+        owners[name] = f"the course's; {problem}" if problem else LEARNER
         if not problem:
             text = text.replace(inspect.getsource(getattr(engine, name)), source + "\n")
     return Assembled(text, owners)

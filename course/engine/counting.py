@@ -108,11 +108,11 @@ class Counting(Backend):
         """A result as an array of the device."""
         return np.asarray(value).view(self.array)
 
-    def from_host(self, array: Any, why: str = "to") -> Any:
+    def from_host(self, array: Any, reason: str = "to") -> Any:
         """A copy in the device's memory."""
         return array.copy(order="K").view(self.array)
 
-    def to_host(self, array: Any, why: str = "to") -> Any:
+    def to_host(self, array: Any, reason: str = "to") -> Any:
         """A copy in the host's memory."""
         return np.array(array, order="K", subok=False)
 

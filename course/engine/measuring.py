@@ -113,9 +113,11 @@ def launched(answer: Any, *args: Any) -> tuple[Any, list[tuple[int, int, int]]]:
     filled = []
     for launch in launches:
         touched = launch.log.touched.values() if launch.log else ()
-        each = [access[:2] for there in touched for access in there.values() if "writes" in access]
+        writers = [
+            access[:2] for element in touched for access in element.values() if "writes" in access
+        ]
         threads = math.prod(launch.blocks) * math.prod(launch.threads)
-        filled.append((threads, len(each), max(Counter(each).values(), default=0)))
+        filled.append((threads, len(writers), max(Counter(writers).values(), default=0)))
     return value, filled
 
 

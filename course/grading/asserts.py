@@ -85,10 +85,10 @@ def judge(caller: Caller, source: str, name: str, points: float, cells: Iterable
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             limited(lambda: last.append(_run(tree, namespace)), caller.budget.seconds + 1)
     except (Died, WireError, TimeLimit) as problem:
-        why = str(problem) or "It did not end in time."
+        reason = str(problem) or "It did not end in time."
         if not isinstance(problem, TimeLimitThere):
-            caller.session.end_because(why)  # a message may be half sent
-        return _report(name, points, 0.0, why)
+            caller.session.end_because(reason)  # a message may be half sent
+        return _report(name, points, 0.0, reason)
     except BaseException as error:
         if is_ours(error):
             raise

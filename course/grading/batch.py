@@ -181,15 +181,15 @@ def _misplaced(root: Path) -> list[Path]:
 
 def taken_in(name: str, folder: Path, source: Source) -> Submission | Result:
     """A submission's notebook, or the result that says why there is none."""
-    nothing = Submission(name, source.chapter, b"")
+    unread = Submission(name, source.chapter, b"")
     try:
         intake.set_aside_timestamp(folder)
         return intake.read(folder, name, source.chapter)
     except Refused as refusal:
-        return judge.refused(source, nothing, "", str(refusal))
+        return judge.refused(source, unread, "", str(refusal))
     except OSError as problem:
         sentence = f"{folder} cannot be read by you ({problem.strerror})"
-        return judge.ungraded(source, nothing, "", sentence)
+        return judge.ungraded(source, unread, "", sentence)
 
 
 def not_graded(root: Path, chapter: str) -> list[str]:

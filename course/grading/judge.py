@@ -163,10 +163,10 @@ def _checked(
         if session is not None:
             report = _report(runner, session, check, seed)
             return report, session.death
-    why = "The cells that this exercise needs did not run."
+    reason = "The cells that this exercise needs did not run."
     if runner.is_over:
-        why = "The time for the whole notebook was over before this check."
-    return check.without_points("stopped", why), ""
+        reason = "The time for the whole notebook was over before this check."
+    return check.without_points("stopped", reason), ""
 
 
 def _report(runner: CellRunner, session: Session, check: Check, seed: str) -> Report:
@@ -181,14 +181,14 @@ def _report(runner: CellRunner, session: Session, check: Check, seed: str) -> Re
     except OSError:
         raise  # an error of this process: what an answer raises does not come here
     except (Died, WireError) as problem:  # while the answer was looked up
-        why = str(problem)
+        reason = str(problem)
     except MemoryError:
-        why = "What it returned fills the memory that a check has."
+        reason = "What it returned fills the memory that a check has."
     except Exception as problem:  # an error in the definition: `check` says the same of it
-        why = f"The answer could not be checked ({type(problem).__name__})."
-    session.end_because(why)
+        reason = f"The answer could not be checked ({type(problem).__name__})."
+    session.end_because(reason)
     needs_memory()  # what was returned is gone: its memory must be free again
-    return check.without_points("stopped", why)
+    return check.without_points("stopped", reason)
 
 
 def check_exercise(

@@ -316,9 +316,9 @@ def run_case(
     except TimeLimitThere:
         outcome.ended = "timed out"
     except (Died, WireError, TimeLimit) as problem:  # perhaps within a message
-        why = str(problem) or "What it returned could not be looked at in time."
-        caller.session.end_because(why)
-        return Outcome("raised", error=Ended(), message=(why, ""))
+        reason = str(problem) or "What it returned could not be looked at in time."
+        caller.session.end_because(reason)
+        return Outcome("raised", error=Ended(), message=(reason, ""))
     except BaseException as error:
         if is_ours(error):
             raise

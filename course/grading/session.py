@@ -368,11 +368,11 @@ class Session:
             self.end()
             raise
 
-    def end_because(self, why: str) -> Died:
+    def end_because(self, reason: str) -> Died:
         """End it for what it did or sent, which a sentence says; the exception to be raised."""
         self.end()
-        self.death = why
-        return Died(why)
+        self.death = reason
+        return Died(reason)
 
     def end(self, seconds: float = 0.0) -> int:
         """Kill the process and remove what it wrote.

@@ -69,8 +69,8 @@ class Run:
 
     def imports(self, name: str) -> bool:
         """True if an import of this cell gives `name` its value."""
-        lines = [one for one in _statements(self.source) if isinstance(one, _IMPORTS)]
-        return any(name == (alias.asname or alias.name) for one in lines for alias in one.names)
+        lines = [line for line in _statements(self.source) if isinstance(line, _IMPORTS)]
+        return any(name == (alias.asname or alias.name) for line in lines for alias in line.names)
 
     @property
     def place(self) -> str:

@@ -73,33 +73,33 @@ class Gpu(CudaBackend):
         duration = time.perf_counter() - start
         ledger.note(kind, name, start, duration, *moved, sees_launches=False)
 
-    def item(self, array: Any, why: str) -> Any:
+    def item(self, array: Any, reason: str) -> Any:
         """The only element; the host waits."""
-        return self.to_host(array, why).item()
+        return self.to_host(array, reason).item()
 
-    def from_host(self, array: Any, why: str = "to") -> Any:
+    def from_host(self, array: Any, reason: str = "to") -> Any:
         """A copy of a NumPy array on this device."""
         start = time.perf_counter()
         made = self.xp.array(array, order="K")
-        self._note(start, "transfer", why, "host to device", array.nbytes)
+        self._note(start, "transfer", reason, "host to device", array.nbytes)
         return made
 
-    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+    def write_from_host(self, into: Any, array: Any, reason: str) -> None:
         """Copy a NumPy array into one of this device, of its shape and dtype."""
         start = time.perf_counter()
         if into.flags.c_contiguous or into.flags.f_contiguous:
             into.set(array)
         else:
             into[...] = self.xp.array(array)
-        self._note(start, "transfer", why, "host to device", array.nbytes)
+        self._note(start, "transfer", reason, "host to device", array.nbytes)
 
-    def to_host(self, array: Any, why: str = "to") -> Any:
+    def to_host(self, array: Any, reason: str = "to") -> Any:
         """A copy on the host, which waits."""
-        if why != "to":
-            self.wait(why)
+        if reason != "to":
+            self.wait(reason)
         start = time.perf_counter()
         found = self.xp.asnumpy(array, order="A")
-        self._note(start, "transfer", why, "device to host", array.nbytes)
+        self._note(start, "transfer", reason, "device to host", array.nbytes)
         self.raise_pending()
         return found
 

@@ -93,8 +93,8 @@ class Memory:
         if min(index) < 0 or not all(map(operator.lt, index, self.host.shape)):
             sizes = " x ".join(map(str, self.host.shape))
             what = f"reaches {access.text}, which is outside of {self.name}"
-            why = f"; {self.name} has {sizes} elements, and none is counted from the end"
-            self.log.refuse(what, why, "a guard around it, if i < n:, or another index", access)
+            rest = f"; {self.name} has {sizes} elements, and none is counted from the end"
+            self.log.refuse(what, rest, "a guard around it, if i < n:, or another index", access)
         return index
 
     def __getitem__(self, index: Any) -> Any:
@@ -199,9 +199,9 @@ class Log:
                 self.touched[address] |= {(self.block, each.kind): each for each in accesses}
             elif accesses[0].kind != STORE and address not in self.written:
                 what = f"reads {accesses[0].text} before any thread has written it"
-                why = ". Shared memory begins with no meaning, in each block anew"
+                rest = ". Shared memory begins with no meaning, in each block anew"
                 repair = "a line above that fills the whole array, then cuda.syncthreads()"
-                self.refuse(what, why, repair, accesses[0])
+                self.refuse(what, rest, repair, accesses[0])
             else:  # without a race a thread wrote first what it reads here
                 self.written.add(address)
         sites, numbers = defaultdict(list), self._numbers
@@ -257,8 +257,8 @@ class Log:
             elif other.kind == LOAD:
                 repair = f"another tensor than {one.memory.name} to write into"
             what = f"races: two {who}s touch {one.text}, and one of them writes"
-            why = ", with no barrier between: the result depends on who is first"
-            self.refuse(what, why, repair, one, other)
+            rest = ", with no barrier between: the result depends on who is first"
+            self.refuse(what, rest, repair, one, other)
 
     def check_barrier(self, reached: dict[int, int]) -> None:
         """KernelError if threads of the block have come to different barriers, or to their end.
@@ -271,12 +271,12 @@ class Log:
             for line, n in sorted(reached.items(), key=lambda pair: pair[0] or math.inf)[:2]:
                 what = f"waits in line {line}" if line else "has ended"
                 acts.append(Access(self.block, n, what, (line,)))
-            why = ". On a GPU they would wait for ever, or go on with wrong numbers"
+            rest = ". On a GPU they would wait for ever, or go on with wrong numbers"
             repair = "cuda.syncthreads() outside of if, and of loops that differ between threads"
-            self.refuse("has a barrier that not all threads of a block reach", why, repair, *acts)
+            self.refuse("has a barrier that not all threads of a block reach", rest, repair, *acts)
 
-    def refuse(self, what: str, why: str, repair: str, *acts: Access) -> NoReturn:
-        """KernelError about what threads do."""
+    def refuse(self, what: str, rest: str, repair: str, *acts: Access) -> NoReturn:
+        """KernelError about what threads do; ``rest`` follows the list of what they did."""
         did = "Here " + ", ".join(
             f"thread {self.threads.shown(each.thread)} of block {self.blocks.shown(each.block)} "
             f"{each.kind} {each.text}".rstrip()
@@ -285,8 +285,8 @@ class Log:
         lines = map(self.source.at, sorted({each.place[0] for each in acts} - {0}))
         one, who = acts[0], tuple(self.threads.place(each.thread) for each in acts)
         at = {"line": one.place[0], "block": self.blocks.place(one.block), "element": one.element}
-        first = f"Kernel {self.source.name} {what}"
-        raise KernelError(first, *lines, f"{did}{why}.", repair=repair, threads=who, **at) from None
+        head = f"Kernel {self.source.name} {what}"
+        raise KernelError(head, *lines, f"{did}{rest}.", repair=repair, threads=who, **at) from None
 
 
 def asked(accesses: list[Access]) -> int:

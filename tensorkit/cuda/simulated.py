@@ -390,27 +390,27 @@ class Simulated(CudaBackend):
         """The address where an array begins."""
         return CPU.backend.start(array._host)
 
-    def item(self, array: Any, why: str) -> Any:
+    def item(self, array: Any, reason: str) -> Any:
         """The only element; the host waits."""
-        return array._waited(why).item()
+        return array._waited(reason).item()
 
-    def from_host(self, array: Any, why: str = "to") -> Any:
+    def from_host(self, array: Any, reason: str = "to") -> Any:
         """A copy of a NumPy array on this device."""
         memory = _Memory(self, array.nbytes)
-        self.clock.transfer(why, "host to device", array.nbytes)
+        self.clock.transfer(reason, "host to device", array.nbytes)
         return _made(array.copy(order="K"), memory)
 
-    def write_from_host(self, into: Any, array: Any, why: str) -> None:
+    def write_from_host(self, into: Any, array: Any, reason: str) -> None:
         """Copy a NumPy array into one of this device, of its shape and dtype."""
         into._host[...] = array
-        self.clock.transfer(why, "host to device", array.nbytes)
+        self.clock.transfer(reason, "host to device", array.nbytes)
 
-    def to_host(self, array: Any, why: str = "to") -> Any:
+    def to_host(self, array: Any, reason: str = "to") -> Any:
         """A copy on the host, which waits."""
-        if why != "to":
-            self.wait(why)
+        if reason != "to":
+            self.wait(reason)
         self.raise_pending()
-        self.clock.transfer(why, "device to host", array.nbytes)
+        self.clock.transfer(reason, "device to host", array.nbytes)
         return array._host.copy(order="K")
 
     def is_true(self, fine: Any) -> bool:

@@ -41,8 +41,8 @@ def no_grad(t: Tensor) -> Explanation:
             sentence = f"It is {words.values(t.grad)}, {words.form(t.grad)}."
             return Explanation(f"{name}.grad is not None", sentence)
         answer = _tracked(t, name) if t.requires_grad else _untracked(t, name)
-    why, sentences, repairs = answer
-    return Explanation(f"{name}.grad is None: {why}", *sentences, repairs=repairs)
+    reason, sentences, repairs = answer
+    return Explanation(f"{name}.grad is None: {reason}", *sentences, repairs=repairs)
 
 
 Answer = tuple[str, list[str], list[Repair]]  # why, sentences, repairs
@@ -61,7 +61,7 @@ def _untracked(t: Tensor, name: str) -> Answer:
     sentences, repairs = _where_cut(t)
     if sentences:
         return "its history was cut", sentences, repairs
-    why, code = "it does not require grad", f"{name}.requires_grad_()"
+    reason, code = "it does not require grad", f"{name}.requires_grad_()"
     effect = f"if {name} is a tensor that you made, let it require grad first"
     sentence = (
         f"{name} has no history. If it was computed, what it was computed from must require grad "
@@ -69,13 +69,13 @@ def _untracked(t: Tensor, name: str) -> Answer:
         "inside `with tk.autograd.recording():` the line is named."
     )
     if not t.is_floating_point():
-        why, dtype = "it holds no floating-point numbers", str(t.dtype).replace("torch", "tk")
+        reason, dtype = "it holds no floating-point numbers", str(t.dtype).replace("torch", "tk")
         sentence = f"{name} has dtype {dtype}. Only floating-point numbers have gradients."
         code, effect = f"{name} = {name}.float().requires_grad_()", "use floating-point numbers"
     elif t.is_inference():
         sentence = f"{name} was made in inference_mode; it can never take part in autograd."
         code, effect = f"{name} = {name}.clone().requires_grad_()", "outside of it, take a copy"
-    return why, [sentence], [Repair(code, effect)]
+    return reason, [sentence], [Repair(code, effect)]
 
 
 def _walk_back(t: Tensor) -> list[Tensor]:

@@ -272,8 +272,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and _all(eq(input, other), "equal")
 
 
-def _all(answers: Tensor, why: str) -> bool:
-    return bool(answers.device.backend.item(answers._array.all(), why))
+def _all(answers: Tensor, reason: str) -> bool:
+    return bool(answers.device.backend.item(answers._array.all(), reason))
 
 
 def _check_tolerances(

@@ -54,18 +54,18 @@ def _sent_back(g: Any, device: Device) -> Any:
 _MOVE = Rule("to", "ToCopyBackward0", ("x",), {"x": lambda g, device: _sent_back(g, device)})
 
 
-def _copied(array: Any, source: Backend, target: Backend, why: str) -> Any:
+def _copied(array: Any, source: Backend, target: Backend, reason: str) -> Any:
     """A copy of an array of one backend for another."""
-    return target.from_host(source.to_host(array, why), why)
+    return target.from_host(source.to_host(array, reason), reason)
 
 
-def moved(x: Any, device: Device, why: str = "to") -> Tensor:
+def moved(x: Any, device: Device, reason: str = "to") -> Tensor:
     """``x`` on this device. New tensors and ``copy_`` send their numbers themselves."""
     own = x.device
     if device is own:
         return x
     order = layout.slowest_first(x._strides)  # which the copy keeps
-    array = _copied(x._array.transpose(order), own.backend, device.backend, why)
+    array = _copied(x._array.transpose(order), own.backend, device.backend, reason)
     result = base.new(array.transpose(layout.inverse(order)))
     return add_node(_MOVE, result, {"x": x, "device": own})
 

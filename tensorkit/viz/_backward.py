@@ -65,11 +65,11 @@ def backward(loss: Tensor, *, naive: bool = False) -> Picture:
     """
     words.must_be_tensor("viz.backward", loss)
     if not loss.requires_grad:
-        why = "This tensor does not require grad. explain.no_grad(t) says why."
-        return Explanation("No backward", why)
+        reason = "This tensor does not require grad. explain.no_grad(t) says why."
+        return Explanation("No backward", reason)
     if loss.numel() != 1:
-        why = f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
-        return Explanation("No backward", why + "Try: viz.backward(loss.sum())")
+        reason = f"Backward begins at one number, and this tensor has shape {tuple(loss.shape)}. "
+        return Explanation("No backward", reason + "Try: viz.backward(loss.sum())")
     with words.unrecorded(), no_grad(), np.errstate(all="ignore"):
         vertices = autograd_graph.read(loss)
         if len(vertices) > MOST_VERTICES:
@@ -80,9 +80,9 @@ def backward(loss: Tensor, *, naive: bool = False) -> Picture:
             run = _run(vertices, first)
             recursion = _run(vertices, first, waits=False) if naive else None
         except AutogradError as error:
-            why, *_ = str(error).split("\n")
+            reason, *_ = str(error).split("\n")
             repair = " explain.inplace(loss) says what to do."
-            return Explanation("Backward cannot run", why + repair)
+            return Explanation("Backward cannot run", reason + repair)
         return _picture(vertices, run, recursion)
 
 

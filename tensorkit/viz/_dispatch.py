@@ -97,10 +97,10 @@ def _route(trace: Trace, traces: list[Trace]) -> Route:
     name, result = trace.operation.__name__, trace.result
     result = result[0] if isinstance(result, tuple) else result
     tensors = [x for x in trace.tensors if isinstance(x, TensorBase)]
-    why = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
-    why = why if requires_grad(result) else why_untracked(name, tensors, result, trace.grad)
+    reason = f"an input requires grad: the result gets {getattr(result, 'grad_fn', None)}"
+    reason = reason if requires_grad(result) else why_untracked(name, tensors, result, trace.grad)
     called = " and ".join(type(mode).__name__ for mode in reversed(trace.modes))
-    layers = [Layer("autograd", requires_grad(result), why)]
+    layers = [Layer("autograd", requires_grad(result), reason)]
     layers.append(Layer("modes", bool(called), called or "no mode is on"))
     below = [x for x in traces if trace in (x, x.outer) and x.operation is trace.operation]
     if not below:

@@ -41,7 +41,7 @@ class Cell:
 
     @property
     def reason(self) -> str | None:
-        return next((why for part, why in MEANT.items() if part in self.source), None)
+        return next((reason for part, reason in MEANT.items() if part in self.source), None)
 
 
 def chapters() -> list[str]:
@@ -132,8 +132,8 @@ def main(names: list[str]) -> int:
     """Print the report; the number of cells that differ without a reason."""
     unexplained = 0
     for chapter in names or chapters():
-        if why := why_not_compared(chapter):
-            print(f"{chapter}: not compared, {why}")
+        if reason := why_not_compared(chapter):
+            print(f"{chapter}: not compared, {reason}")
             continue
         cells = compared(chapter)
         differing = [cell for cell in cells if cell.tensorkit != cell.torch]

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.rest
 
 @pytest.mark.parametrize("chapter", parity.chapters())
 def test_a_chapter_prints_the_same_with_pytorch(chapter):
-    if why := parity.why_not_compared(chapter):
-        pytest.skip(why)
+    if reason := parity.why_not_compared(chapter):
+        pytest.skip(reason)
     cells = parity.compared(chapter)
     assert len(cells) >= 3
     for cell in cells:

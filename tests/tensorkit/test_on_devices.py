@@ -67,7 +67,7 @@ def test_every_operation_gives_there_what_it_gives_on_the_cpu(gpu, kind, name, l
             run(tk, *leaves_on("cpu"))
         except (RuntimeError, IndexError, ValueError, TypeError):
             continue  # not of these shapes
-        looks = [why for why, names in LOOKS.items() if any(each in name for each in names)]
+        looks = [reason for reason, names in LOOKS.items() if any(each in name for each in names)]
         _compare(run, leaves_on, rtol, looks)
 
 
@@ -90,7 +90,7 @@ def test_every_operation_computes_there_with_other_dtypes_too(gpu, kind, name, d
         with pytest.raises(type(error)), tk.device("cuda"):
             run(tk, *leaves_on("cuda"))
         return
-    looks = [why for why, names in LOOKS.items() if any(each in name for each in names)]
+    looks = [reason for reason, names in LOOKS.items() if any(each in name for each in names)]
     _compare(run, leaves_on, 0 if tk.cuda.is_simulated() else 2e-3, looks)
 
 
@@ -150,5 +150,5 @@ def test_the_sign_of_zero_passes_a_relu(dtype):
 
 
 def test_a_gpu_is_tested_where_there_is_one():
-    if why := missing():
-        pytest.skip(f"{why} These tests ran on the simulated device (make test-gpu)")
+    if reason := missing():
+        pytest.skip(f"{reason} These tests ran on the simulated device (make test-gpu)")

@@ -202,8 +202,8 @@ class TreeSum(KernelExercise):
         yield sized(19, "a last block that is not full")
         yield sized(33, "a last block with one element")
         yield sized(1, "one element (size 1)")
-        nothing, out = tk.zeros(0), unfilled(draw, 1)
-        yield case(1, 8, nothing, out, 0, label="no elements (empty)", weight=0.25)
+        empty, out = tk.zeros(0), unfilled(draw, 1)
+        yield case(1, 8, empty, out, 0, label="no elements (empty)", weight=0.25)
 
     def unmet(self, counts: Counts, log: Any, *args: Any) -> tuple[str, str] | None:
         """Four threads add in three rounds, with a barrier between one and the next."""

@@ -105,8 +105,8 @@ class OperationsWithNamedFormulas:
         return self.result(mask * self.data, [self], lambda g: [mask * g])
 
     def sum(self):
-        nothing = np.zeros_like(self.data)
-        return self.result(np.sum(self.data), [self], lambda g: [g + nothing])
+        zeros = np.zeros_like(self.data)
+        return self.result(np.sum(self.data), [self], lambda g: [g + zeros])
 
 
 class OperationsWithOtherMasks(OWN["Operations"]):

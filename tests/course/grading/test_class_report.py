@@ -163,7 +163,7 @@ def test_the_first_lines_say_where_most_points_were_lost(tmp_path: Path) -> None
 
 def test_who_needs_help_is_listed_with_the_reason(tmp_path: Path) -> None:
     found = class_report.ClassReport(CHAPTER, CLASS).need_help
-    assert [(each.learner, why) for each, why in found][:2] == [
+    assert [(each.learner, reason) for each, reason in found][:2] == [
         ("bob", "not started: Nothing; failing: A `title` (columns first)"),
         ("eve", "It is not a notebook."),
     ]
@@ -255,8 +255,8 @@ def test_who_lost_points_to_lateness_is_told_so() -> None:
     points = {"check-pixels": 4.0, "check-nothing": 0.0}
     late = grades.Grade("ada", "", "", "", 1.0, 6.0, None, 93_600.0, False, True, points, {})
     found = class_report.ClassReport(CHAPTER, [result("ada", 4.0)], grades={"ada": late})
-    why = "handed in 1 day 2 hours late, which took 3 points; not started: Nothing"
-    assert found.need_help == [(found.results[0], why)]
+    reason = "handed in 1 day 2 hours late, which took 3 points; not started: Nothing"
+    assert found.need_help == [(found.results[0], reason)]
 
 
 def test_the_page_says_whether_it_names_learners(tmp_path: Path) -> None:

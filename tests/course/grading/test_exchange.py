@@ -225,9 +225,9 @@ def test_what_somebody_else_put_beside_the_collected_ones_is_left_out(
     give(folder, EVE)
     (school.root / "course" / "submitted").chmod(mode)
     sentences = batch.left_out(school.root, CHAPTER)
-    why = f"it belongs to {EVE}, and others may write there (chmod -R go-w)"
-    assert sentences == ([f"'{ADA}' is not graded: {why}."] if is_open else [])
+    reason = f"it belongs to {EVE}, and others may write there (chmod -R go-w)"
+    assert sentences == ([f"'{ADA}' is not graded: {reason}."] if is_open else [])
     folder.chmod(0o777)  # into which everybody may write, whatever lies above
-    assert batch.left_out(school.root, CHAPTER) == [f"'{ADA}' is not graded: {why}."]
+    assert batch.left_out(school.root, CHAPTER) == [f"'{ADA}' is not graded: {reason}."]
     give(folder, ADA)
     assert batch.left_out(school.root, CHAPTER) == []

@@ -411,8 +411,8 @@ def test_a_process_that_somebody_ended_or_stopped_is_no_zero(
     monkeypatch.setattr(Session, "ask", ended)
     result = klass.grade(klass.honest())
     assert (result.status, result.exercises) == ("ungraded", ())
-    why = "ended by somebody, or by the kernel because this machine has no"
-    assert ("Somebody stopped" if number == signal.SIGSTOP else why) in result.sentence
+    reason = "ended by somebody, or by the kernel because this machine has no"
+    assert ("Somebody stopped" if number == signal.SIGSTOP else reason) in result.sentence
 
 
 @pytest.mark.parametrize(

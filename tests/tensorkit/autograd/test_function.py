@@ -95,8 +95,8 @@ class _Scope:
         return self.make(lambda a, n: a**n, backward, setup_context=setup_context)
 
     def saved_second(self, c, g):
-        nothing, a = c.saved_tensors
-        return g * a if nothing is None else None
+        absent, a = c.saved_tensors
+        return g * a if absent is None else None
 
     def second(self, y):
         (slope,) = self.m.autograd.grad(y.sum(), self.x, create_graph=True)

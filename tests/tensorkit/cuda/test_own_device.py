@@ -49,10 +49,10 @@ class _Library:
 class _Mine(Backend):
     kind, index, array = "own", 0, _Array
 
-    def from_host(self, array, why="to"):
+    def from_host(self, array, reason="to"):
         return _Array(array.copy())
 
-    def to_host(self, array, why="to"):
+    def to_host(self, array, reason="to"):
         return array.inner.copy()
 
     def asarray(self, value):
