@@ -104,7 +104,7 @@ def _in_quarters(points: float) -> float:
 
 
 def _may_be_typed_off(exercise: Exercise, tried: Sequence[Trial]) -> bool:
-    """Whether all that passed has the notebook's numbers in every draw, though others have not."""
+    """Whether only cases with fixed numbers passed, in an exercise that also has drawn cases."""
     passed = {trial.case.label for trial in tried if trial.is_passed}
     fixed = fixed_cases(exercise)
     return bool(passed) and passed <= fixed and len(fixed) < len(tried)

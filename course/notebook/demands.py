@@ -9,7 +9,7 @@ from course.notebook.plain import Seen
 
 
 def seen(name: str, value: Any, right: Any, demands: dict[str, bool]) -> Seen:
-    """A value of this name and, where it is right, which demands beyond it the answer has met."""
+    """A value under its name and, if it is right, which further demands the answer has met."""
     is_right = compare.difference(value, right) is None
     return Seen({name: value, **demands} if is_right else {name: value})
 

@@ -1,4 +1,4 @@
-"""The class of exercises, each of which is defined in one place: `Exercise`, `Prediction`.
+"""What an exercise is: the classes `Exercise` and `Prediction`, and the decorator `exercise`.
 
 A definition is a subclass of `Exercise` (or `Prediction`) under the decorator `@exercise`. From
 it come the cells of the notebook, the check and its points, the diagnosis, the hints, the worked
@@ -160,11 +160,11 @@ class Exercise:
     usual_mistakes: ClassVar[Mapping[str, tuple[Any, str] | tuple[Any, str, str]]] = {}
     """By name: the wrong answer, the message and, where values do not tell, `Mistake.code`."""
     imports: ClassVar[str] = ""
-    """What the answer needs of the chapter's first cell, beyond `tk` and `np`."""
+    """Imports of the chapter's first cell that the answer needs, beyond `tk` and `np`."""
     changes_arguments: ClassVar[bool] = False
     """True where the exercise asks for a change of its arguments."""
     rules: ClassVar[tuple[Rule, ...]] = ()
-    """Demands of the statement that are looked up in the text of an answer."""
+    """Demands of the statement that are checked on the text of an answer."""
 
     # what the decorator sets
     id: str
@@ -179,14 +179,14 @@ class Exercise:
     reference: Any
     _stub: Callable[..., Any] | None
     learner: str = ""
-    """Whose numbers the questions have; empty where they are the released ones."""
+    """The learner whose numbers the questions have; empty where they have the released ones."""
 
     def cases(self, draw: Draw) -> Iterator[Case]:
         """The cases, edge cases by name; labels and weights are the same for every draw."""
         raise NotImplementedError
 
     def drawn(self, draw: Draw) -> list[Case]:
-        """The cases with the weights that count, those that only give a note at the end."""
+        """The cases with their weights. Last come those of weight 0, which only give a note."""
         text = type(self).__doc__ or ""
         cases = [
             case if _is_named(text, case.label) else replace(case, weight=0.0)
@@ -213,7 +213,7 @@ class Exercise:
     # what follows from the definition
 
     def variant_for(self, learner: str) -> Exercise:
-        """This exercise with the learner's own numbers; itself where all have the same."""
+        """This exercise with the learner's own numbers, unchanged where all have the same."""
         return self
 
     @property
@@ -317,7 +317,7 @@ class Prediction(Exercise):
     """The comment above the dictionary: what to write in place of each `...`."""
     questions: ClassVar[Mapping[str, str]]
     form: ClassVar[str] = ""
-    """A regular expression for what a text that is asked for looks like, right or wrong."""
+    """A regular expression that matches every text that could be meant as an answer."""
     varied: ClassVar[tuple[Varied, ...]] = ()
     """Numbers of the questions, their rules and wrong answers that may differ between learners."""
 
@@ -355,7 +355,7 @@ class Prediction(Exercise):
         return self.questions[args[0]]
 
     def how_to_look(self, expression: str) -> str:
-        """What shows the right answer, behind the rule of a wrong prediction."""
+        """How to see the right answer: said after the rule, where a prediction is wrong."""
         return "Run the expression and look."
 
     @property
@@ -440,7 +440,7 @@ class Prediction(Exercise):
 
 
 def _other_numbers(varied: Varied, draw: Draw) -> Mapping[str, str]:
-    """What stands in place of the released numbers, which are not drawn again."""
+    """The texts that replace the released numbers; at least one differs from the released one."""
     while True:
         replacements = varied.written(draw.distinct(len(varied.numbers), varied.low, varied.high))
         if any(released != drawn for released, drawn in replacements.items()):
@@ -512,7 +512,7 @@ def exercise(
 
 
 def _check_form(id: str, definition: type, numbers: tuple[float, ...]) -> None:
-    """Raises CourseError for what would be read as something else, or end in a traceback."""
+    """Raises CourseError for a definition that would be misread, or end in a traceback."""
     if not issubclass(definition, Exercise):
         raise CourseError(f"{id}: write `class {definition.__name__}(Exercise):`.")
     if not all(type(number) in (int, float) for number in numbers):
@@ -613,7 +613,7 @@ def _split(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _copy_of(answer: Any) -> Any:
-    """A function, or a class, of its own: `without` may name the one that it is a copy of."""
+    """A copy of a function or a class: it can still be called while `without` refuses the other."""
     if isinstance(answer, type):
         of_the_type = ("__dict__", "__weakref__")
         members = {

@@ -20,7 +20,7 @@ from course.notebook.matching import Cell, Refused
 def needed(answer: str, runs: Sequence[Run]) -> Iterator[tuple[str, Run]]:
     """The global names that an answer uses, and those that its helpers use in turn.
 
-    With each the last run that gave it a value; names without one are left out.
+    Each comes with the last run that gave it a value; a name without such a run is left out.
     """
     names = sorted(names_in(answer)[1])
     for name in names:  # those that a helper uses are appended meanwhile
@@ -44,7 +44,7 @@ def names_in(cell: str) -> tuple[set[str], set[str]]:
 
 
 def note(exercise: Exercise, found_answer: Answer, runs: Sequence[Run]) -> str:
-    """A sentence about a helper whose cell does not stand above the check; or "".
+    """A sentence about a helper whose cell does not stand above the check; "" if all do.
 
     Where cells stand is read from the learner's notebook as it was saved last.
     """

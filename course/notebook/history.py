@@ -17,7 +17,7 @@ from typing import Any
 
 UNKNOWN = "unknown"
 LONGEST = 20_000
-"""Characters of a cell that is looked into."""
+"""The most characters of a cell that is read."""
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
 
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def place(self) -> str:
-        """Where the learner finds it: `cell [7]`; empty where the numbers are not theirs."""
+        """The cell as the learner sees it, `cell [7]`; empty in grading, whose numbers differ."""
         is_theirs = self.number is not None and not os.environ.get("NBGRADER_EXECUTION")
         return f"cell [{self.number}]" if is_theirs else ""
 
@@ -160,7 +160,7 @@ def _statements(source: str) -> list[ast.stmt]:
 
 _runs: list[Run] = []
 _before: dict[str, Any] = {}
-"""What the names of the notebook meant when the cell that runs now began."""
+"""The values of the notebook's names when the cell that runs now began."""
 _running: list[Run] = []
 """The cell that runs now."""
 

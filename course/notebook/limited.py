@@ -76,7 +76,7 @@ def _with_alarm(run: Callable[[], None], seconds: float) -> None:
             previous_hook(unraisable)
 
     begun, previous_hook = time.monotonic(), sys.unraisablehook
-    outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of a check in which this one was called
+    outer, _ = signal.getitimer(signal.ITIMER_REAL)  # of the check that has called this one
     before = signal.signal(signal.SIGALRM, ring)
     sys.unraisablehook = ignored
     _start_alarm(max(seconds, 0.001))

@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 20
 SUFFIX = ".jsonl"
 
 _writers: list[threading.Thread] = []
-"""The thread that writes now, or still waits for a folder that does not answer."""
+"""The thread that writes, or that still waits for a folder that does not answer."""
 _complained: list[str] = []
 
 

@@ -21,7 +21,7 @@ from course.notebook import answer_text, built_notebook, chapter_folder, exercis
 from course.shared import paths
 
 MOST_BYTES, MOST_CELLS, MOST_SOURCE = 20 << 20, 2000, 1 << 20
-"""Of a notebook; of its cells; characters of one cell."""
+"""The most bytes of a notebook; the most cells; the most characters of one cell."""
 MOST_PARTS, MOST_OLDER = 1_000_000, 1 << 20
 """Lists and objects in a notebook, which may have twice as many texts; bytes of an older format."""
 
@@ -127,7 +127,7 @@ def repair(content: bytes, source: Source) -> Repaired:
             placed[known["id"]] = cell
             last = numbers[known["id"]]
         elif not cell["source"].startswith(chapter_folder.FIRST_LINE):
-            # that installs the course where a chapter was opened as a hosted copy
+            # the cell that installs the course in a hosted copy of a chapter
             own_cells.append((last, own_answers.without_marks(cell)))
     answers = [cell for cell in released_cells if is_answer(cell)]
     with_answers = dict(placed)
@@ -155,7 +155,7 @@ def repair(content: bytes, source: Source) -> Repaired:
         cells += _mended(released, placed.get(released["id"]), notes)
         cells += [cell for place, cell in own_cells if place == numbers[released["id"]]]
     for number, cell in enumerate(cells):
-        cell["id"] = cell["id"] or f"own-{number}"  # the same one each time
+        cell["id"] = cell["id"] or f"own-{number}"  # the same id each time
     return Repaired(cells, tuple(_together(notes)))
 
 

@@ -18,7 +18,7 @@ import tensorkit as tk
 from course.shared.errors import TimeLimit
 
 MOST_ENTRIES = 10_000
-"""A container with more of them is described and not taken apart."""
+"""The most entries of a container that is rebuilt; a larger one is only described."""
 
 MOST_BITS = 4000
 
@@ -55,7 +55,7 @@ class Opaque:
 
 
 class Seen(dict[str, Any]):
-    """What an exercise has seen of an answer: not a dictionary that the answer itself returns."""
+    """What an exercise has observed of an answer; a plain dict is one that the answer returned."""
 
 
 def plain(value: Any, depth: int = 6) -> Any:

@@ -26,7 +26,7 @@ PRINTED_LIMIT, MOST_WARNINGS = 2000, 20
 
 
 class NotAllowed(Exception):
-    """Raised inside an answer that calls what it is asked to write."""
+    """Raised in an answer that calls a function which it should do without."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Observed:
     printed: str = ""
     warned: list[str] = field(default_factory=list)
     left_changed: list[str] = field(default_factory=list)
-    """What the process shares and the answer has changed, in words; it was put back."""
+    """Settings and names that the answer changed and that were put back, in words."""
     is_late: bool = False
     """Whether the answer was stopped because its time was up."""
 

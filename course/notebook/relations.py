@@ -19,7 +19,7 @@ from course.notebook.plain import Seen
 from course.notebook.runner import Outcome
 
 MOST = 10_000
-"""Elements of a result that is looked into."""
+"""The most elements of a result that is compared."""
 
 
 def first_relation(failed: Sequence[tuple[Outcome, Outcome]], source: str) -> Slip | None:
@@ -229,7 +229,7 @@ def _reversed(given: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _first_ones_only(given: np.ndarray, right: np.ndarray) -> bool:
-    """Whether all from some element on are one number, where others are expected."""
+    """Whether all elements from one on are the same number, where others are expected."""
     if given.shape != right.shape or given.ndim == 0:
         return False
     wrong = np.flatnonzero(~_are_close(given, right))
@@ -286,7 +286,7 @@ def _in_another_order(given: np.ndarray, right: np.ndarray) -> bool:
 def _rounded(given: np.ndarray, right: np.ndarray) -> bool:
     exact = right.astype(np.float64)
     if right.any() and not given.any():
-        return False  # zeros come of more than rounding
+        return False  # zeros have more causes than rounding
     return right.size > 0 and any(_is_same(given, exact.round(digits)) for digits in range(5))
 
 

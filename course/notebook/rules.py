@@ -19,7 +19,7 @@ from functools import lru_cache
 from course.shared.errors import TimeLimit
 
 LONGEST = 10_000
-"""Characters of an answer that is read."""
+"""The most characters of an answer that is read."""
 _TOO_LONG = (
     f"The answer is longer than {LONGEST:,} characters, so what is asked of its text cannot be "
     "looked at. Make it shorter."
@@ -108,7 +108,7 @@ def _used(tree: ast.AST) -> Iterator[str]:
                 yield SUM_WITHOUT_BARRIER
         elif isinstance(node, ast.Attribute):
             yield f".{node.attr}"
-        elif isinstance(node, ast.alias | ast.ImportFrom):  # as what, does not matter
+        elif isinstance(node, ast.alias | ast.ImportFrom):  # the name after `as` does not matter
             yield node.name if isinstance(node, ast.alias) else node.module or ""
         elif isinstance(node, ast.Call) and not (
             isinstance(node.func, ast.Name) and node.func.id in own_functions
@@ -128,7 +128,7 @@ def _in_call(call: ast.Call) -> Iterator[str]:
 
 
 def _has_same_blocks(tree: ast.AST) -> bool:
-    """Whether a launch has a number of blocks, but 1, that no argument has a part in."""
+    """Whether a launch has a number of blocks other than 1 that depends on no argument."""
     reads = defaultdict[str, set[str]](set)  # of each name: what its values are computed from
     for node in ast.walk(tree):
         match node:

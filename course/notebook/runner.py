@@ -37,11 +37,11 @@ class Outcome:
     place: str = ""
     """The line of the learner's code that raised, as it can be shown."""
     changed: dict[int, str] = field(default_factory=dict)
-    """Positions of the arguments that the answer changed, and what of them."""
+    """Positions of the arguments that the answer changed; of each, what was changed."""
     printed: str = ""
     warned: list[str] = field(default_factory=list)
     left_changed: list[str] = field(default_factory=list)
-    """What the process shares and the answer has changed, in words; it was put back."""
+    """Settings and names that the answer changed and that were put back, in words."""
 
     def agrees_with(self, other: Outcome) -> bool:
         """True if both did the same: equal values, or exceptions of the same class."""

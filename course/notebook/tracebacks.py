@@ -66,7 +66,7 @@ def _has_begun_to_run(trace: TracebackType | None) -> bool:
 
 
 def _without_library(trace: TracebackType | None) -> TracebackType | None:
-    """The same traceback without the frames of `tensorkit` and `course`.
+    """The traceback without the frames of `tensorkit` and `course`.
 
     What these call of Python or of an installed package goes too, up to the learner's own code.
     """

@@ -88,7 +88,7 @@ def _exercise_of(name: str) -> Exercise | None:
 
 
 def _strides_of(function: Any) -> AbstractContextManager[None]:
-    """Of an array in the standard order the strides are what the learner's function says."""
+    """The learner's function gives the strides of arrays in the standard order."""
     of_the_library = original("strides_of")
 
     def strides_of(array: Any) -> Any:
@@ -139,7 +139,7 @@ def _sum_to_shape(function: Any) -> AbstractContextManager[None]:
 
 
 def _backward_order(function: Any) -> AbstractContextManager[None]:
-    """The engine in another order: the one that the learner's function gives."""
+    """The engine visits nodes in the order that the learner's function gives."""
 
     def order(roots: list[Any], waiting: Any) -> Iterator[Any]:
         names = _names(roots)

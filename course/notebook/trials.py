@@ -76,7 +76,7 @@ def fixed_cases(exercise: Exercise) -> frozenset[str]:
 
 
 def meets_the_notebook(exercise: Exercise, seed: object) -> bool:
-    """Whether a case whose numbers are drawn has those of a case of the notebook."""
+    """Whether a case with drawn numbers has the same numbers as a case of the notebook."""
     fixed = fixed_cases(exercise)
     counting = [case for case in _cases(exercise, seed) if case.weight]
     shown = _in_the_notebook(exercise)
@@ -109,7 +109,7 @@ def _unlike_the_notebook(exercise: Exercise, seed: object) -> object:
     seeds = (f"{seed} {again}" for again in range(1, 100))
     return next(
         (candidate for candidate in (seed, *seeds) if not meets_the_notebook(exercise, candidate)),
-        seed,  # where all seeds meet the notebook's numbers; the audit names such an exercise
+        seed,  # every seed repeats a case of the notebook; the audit names such an exercise
     )
 
 
@@ -189,7 +189,7 @@ def _beside(exercise: Exercise, answer: Any, budget: Budget, trial: Trial, given
 
 
 def _may_have_changed(exercise: Exercise, outcome: Outcome) -> bool:
-    """Whether the arguments of a case may differ now from those that were drawn."""
+    """Whether the answer may have changed the arguments of a case after they were drawn."""
     return exercise.changes_arguments or outcome.ended != "returned" or bool(outcome.changed)
 
 

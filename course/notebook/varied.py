@@ -17,10 +17,10 @@ from course.shared.settings import settings
 
 @dataclass(frozen=True)
 class Varied:
-    """Numbers of some questions, in place of which each learner has others.
+    """Numbers of some questions that are replaced by other numbers for each learner.
 
     numbers: as the released questions write them, "4" or "4.0", in ascending order.
-    low, high: between them, both included, lie those in their place, in ascending order, too.
+    low, high: the least and the greatest number that may replace one; the order stays ascending.
     questions: a question has these numbers if it holds one of these pieces of text.
     """
 
@@ -34,18 +34,18 @@ class Varied:
         return any(piece in question for piece in self.questions)
 
     def written(self, drawn: list[int]) -> Mapping[str, str]:
-        """What stands in place of each number, with a point where that has one."""
+        """The text that replaces each number, with a decimal point where the number has one."""
         points = [".0" if "." in number else "" for number in self.numbers]
         texts = [f"{number}{point}" for number, point in zip(sorted(drawn), points, strict=True)]
         return dict(zip(self.numbers, texts, strict=True))
 
 
 PUT_THESE = "Put the lines below into the answer cell, and a prediction in place of each `...`"
-"""What to do with the questions of one's own that a check prints."""
+"""What a learner does with their own questions, which a check prints."""
 
 
 class Value(str):
-    """A wrong prediction, given as an expression that has its value: it varies with its numbers."""
+    """A wrong prediction as an expression, so that its value follows from the learner's numbers."""
 
     __slots__ = ()
 

@@ -5,7 +5,7 @@
     learner      runs in that process: the learner's cells, and the calls that checks ask for
     shell        the notebook's Python there
     wire         messages between this process and the checker: JSON and raw memory, bounded
-    values       what they say of values, and how these are rebuilt
+    values       how values are written in messages, and rebuilt
     sandboxed    what a learner imports there as `course`
 
 The checker's side of it is in `grading`; definitions and expected values stay there.

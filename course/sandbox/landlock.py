@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from course.sandbox import linux
 
 _READ_FILE, _READ_DIRECTORY = 1 << 2, 1 << 3
-_FILE_RIGHTS = (1 << 0) | (1 << 1) | _READ_FILE | (1 << 14) | (1 << 15)  # what a file itself has
+_FILE_RIGHTS = (1 << 0) | (1 << 1) | _READ_FILE | (1 << 14) | (1 << 15)
+"""The rights that exist for a file; the others are for folders only."""
 
 
 def version() -> int:
@@ -50,7 +51,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
 def _allow(rules: int, path: str, rights: int) -> None:
     opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        if not os.path.isdir(path):  # noqa: PTH112  # without a second module in the sandbox
+        if not os.path.isdir(path):  # noqa: PTH112  # pathlib would be one more module
             rights &= _FILE_RIGHTS
         path_beneath = 1
         linux.call("landlock_add_rule", rules, path_beneath, struct.pack("=Qi", rights, opened), 0)

@@ -1,4 +1,4 @@
-"""The learner's side of the wire: runs cells, and calls answers with what the checker sends.
+"""The learner's side of the wire: runs cells, and calls answers with arguments of the checker.
 
 It knows nothing of exercises: only the checker knows what is right and which numbers come next.
 These are the requests. Each has one reply with the same `n`; `cells` has one for each cell:
@@ -8,8 +8,9 @@ These are the requests. Each has one reply with the same `n`; `cells` has one fo
     call     {function, args, options, without, cuda, seconds}, function: a number, or a name in
              `functions`; cuda: whether there is such a device, if need be a simulated one; while it
              runs, functions that stayed with the checker are called back: {callback, args}
-    probe    blocks: other numbers for the memory of the last call's arguments; the reply has the
-             last call's result as it is with them; after it they are as before
+    probe    blocks: other numbers, which are written into the arguments of the last call; the reply
+             has that call's result as it is then, for it may be a view of them; afterwards the
+             arguments have their own numbers again
 """
 
 from __future__ import annotations
@@ -151,15 +152,15 @@ class Learner:
             with contextlib.suppress(RuntimeError):  # where several elements share memory
                 update_copy(on_cpu, on_device)
         for block, content in zip(blocks, before, strict=True):
-            if block.tobytes() != content:  # written into: the checker does the same
+            if block.tobytes() != content:  # the call has changed it: so must the checker
                 encoder.share(block)
         reply["same"] = _shared(encoder.owners, blocks)
         return reply, encoder.blocks
 
     def _look(self, name: str, library: list[str]) -> tuple[Any, str | None, list[str]]:
-        """A value, the text of a function, and which of the library's names mean something else.
+        """A value, its text if it is a function, and which of the library's names were replaced.
 
-        All in one reply: it is asked at each check.
+        They come in one reply, because each check asks for all of them.
         """
         names = self.shell.user_ns
         value = names[name]
@@ -206,7 +207,7 @@ def _place(value: Any) -> Any:
 
 
 def _state(encoder: Encoder, value: Any, place: Any) -> Any:
-    """What the call changed of an argument besides its numbers, whose memory is sent anyway.
+    """What the call changed of an argument, apart from its numbers: their memory is sent anyway.
 
     place: its `_place` before the call. If that has changed, the numbers are sent, too.
     """

@@ -33,7 +33,7 @@ def make_root(readable: Iterable[str], folder: str, uid: int) -> None:
     else:
         _unshare(linux.NEW_USER | linux.NEW_NS, current, os.getgid())
     linux.keep_mounts_private()
-    os.umask(0o022)  # the folders made here are root's, and another user goes through them
+    os.umask(0o022)  # root owns these folders, and another user must be able to enter them
     linux.tmpfs(folder, "mode=755,size=1m")
     for path in _outermost([*readable, *linux.DEVICES]):
         _show(path, folder + path)
@@ -75,7 +75,7 @@ def fork_inside(size: int) -> int | None:
     linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
     socket.sethostname("grading")
     linux.keep_mounts_private()
-    linux.tmpfs("/proc", "mode=000,size=4k")  # hides that of the machine
+    linux.tmpfs("/proc", "mode=000,size=4k")  # hides the machine's own
     linux.tmpfs(HOME, f"mode=700,size={size},nr_inodes=4096")
     linux.drop_capabilities()
     return None
@@ -97,7 +97,7 @@ def _unshare(flags: int, inside_uid: int, inside_group: int) -> None:
 
 
 def _outermost(paths: Iterable[str]) -> Sequence[str]:
-    """The paths without those that lie in another one of them."""
+    """The paths that do not lie inside another of these paths."""
     kept: list[str] = []
     for path in sorted(set(paths)):
         if not kept or not (path + "/").startswith(kept[-1] + "/"):

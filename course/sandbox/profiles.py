@@ -2,7 +2,7 @@
 
     namespaces+seccomp   a root of its own with the files of `Sandbox.readable` and one folder to
                          write; no network, no other process in sight; the filter of system calls
-    landlock+seccomp     the machine's root, of which only those files open; the same filter
+    landlock+seccomp     the machine's root, where only those files can be opened; the same filter
     unsafe               a plain process of the grader's own user; only limits
 
 Limits on memory, time, files hold in all of them. The warm process calls `prepare` once; each
@@ -145,20 +145,20 @@ def limit(number: int, value: int) -> None:
 
 
 def hello(sandbox: Sandbox) -> dict[str, object]:
-    """What a learner's process says of itself before anything of the learner's runs.
+    """What a learner's process reports about itself before it runs any code of the learner.
 
     RuntimeError if it cannot start a thread: those of the account's other processes count, too.
     """
     thread = threading.Thread(target=int)
     thread.start()
-    thread.join()  # an answer's process may fork: no thread of ours is to run then
+    thread.join()  # an answer may fork this process: none of our threads may run then
     wanted = limits_of_process(sandbox.limits, sandbox.profile)
     kept = {name: resource.getrlimit(number)[1] for name, (number, _) in wanted.items()}
     return {"hello": {"its profile": sandbox.profile, **kept, "its versions": versions()}}
 
 
 def refused_hello(message: dict[str, Any], profile: str, limits: Limits) -> str | None:
-    """What is wrong with a process that said this; None if it is as it should be."""
+    """What is wrong with a process that reported this; None if nothing is."""
     stated = message.get("hello")
     if not isinstance(stated, dict):
         return "It did not say under which limits it runs"

@@ -74,9 +74,9 @@ _PROCESS_CONTROLS = (3, 15, 16, 21, 39, 0x53564D41)
 """Of prctl: names of threads and of memory, and what can be read of the process's own limits."""
 
 _OTHER_SIGNALS = tuple(number for number in range(65) if number not in (9, 15, 19))
-"""All but SIGKILL, SIGTERM and SIGSTOP. Who is ended or stopped by one of these was so by somebody
-else: a process can neither send them, nor lower the limit of its processor time, for which the
-kernel sends one."""
+"""All but SIGKILL, SIGTERM and SIGSTOP. A learner's process can send none of these, nor lower the
+limit of its processor time, at which the kernel sends SIGKILL. So one of these that ends or stops
+the process comes from somebody else."""
 
 _LAST_KNOWN = 466
 _CLONE, _CLONE3 = (56, 220), (435, 435)
@@ -107,7 +107,7 @@ def _arguments(own_pid: int) -> dict[str, tuple[dict[int, tuple[int, ...]], int]
         "fcntl": ({_SECOND_AT: _FILE_CONTROLS}, _REFUSE),
         "ioctl": ({_SECOND_AT: _PLAIN_IOCTLS}, _FAIL | errno.ENOTTY),
         "prctl": ({_FIRST_AT: _PROCESS_CONTROLS}, _REFUSE),
-        # what its own limits are: the address of new ones, which has two words, is none
+        # may read its own limits: the address of new limits, two words long, must be 0
         "prlimit64": ({_FIRST_AT: (0,), _THIRD_AT: (0,), _THIRD_AT + 4: (0,)}, _REFUSE),
         # raise() and abort(): to itself alone
         "tgkill": ({_FIRST_AT: (own_pid,), _THIRD_AT: _OTHER_SIGNALS}, _REFUSE),

@@ -103,7 +103,7 @@ class _Stream(io.TextIOBase):
 
 
 def without_addresses(text: str) -> str:
-    """A text without what differs each time: addresses, the worker's own folders."""
+    """A text without addresses and the worker's folders, which differ each time."""
     text = _FOLDER.sub("", text) if "tensorkit-grading-" in text else text
     return _ADDRESS.sub("at 0x...", text)
 
@@ -161,7 +161,7 @@ class Shell(InteractiveShell):
         raise SystemExit
 
     def transform_cell(self, raw_cell: str) -> str:
-        """The cell as Python; IPython looks for magics only in what is not Python already."""
+        """The cell as Python; only a cell that is not Python yet is searched for magics."""
         try:
             if not raw_cell[:1].isspace():
                 ast.parse(raw_cell)

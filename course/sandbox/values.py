@@ -1,10 +1,10 @@
 """Values as they cross the wire: plain data, rebuilt on the other side.
 
 Numbers, texts and containers are JSON. An array or a tensor is a block of memory and a description
-of the view on it. Those which share memory share a block, and still do when they are rebuilt. Any
-other object stays where it is and crosses as a *handle*: its number, its kind in words, its text.
-Lists, dictionaries, arrays and tensors are numbered as they cross, so that what comes back is the
-same object if it was the same on the other side.
+of the view on it. Arrays that share memory share a block, and share memory again when they are
+rebuilt. Any other object stays where it is and crosses as a *handle*: its number, its kind in
+words, its text. Lists, dictionaries, arrays and tensors are numbered as they cross, so that what
+comes back is the same object if it was the same on the other side.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Encoder:
         self.objects = list(objects)
         self._numbers = {id(known): n for n, known in enumerate(self.objects)}
         self.moved: list[tuple[tk.Tensor, tk.Tensor]] = []
-        """The copies on the CPU that cross, each with the tensor of a device that it is of."""
+        """Pairs: a copy on the CPU that crosses, and the tensor of a device that was copied."""
         self.owners: list[np.ndarray] = []
         """The arrays whose memory the blocks are."""
         self._owner_at: dict[tuple[int, int], int] = {}
@@ -320,7 +320,7 @@ class Decoder:
         shape = tuple(_whole(size) for size in coded["shape"])
         strides = tuple(_whole(stride, negative=True) for stride in coded["strides"])
         dtype = np.dtype(coded["dtype"])
-        # an expanded array needs no memory until it is used; nor do a thousand of them
+        # an expanded array takes no memory until it is used, and neither do a thousand
         self.shown += math.prod(shape) * max(dtype.itemsize, 1)
         if self.shown > 2 * MOST_BYTES:
             raise WireError("Arrays are too large.")

@@ -6,8 +6,8 @@ From then on, by its control socket (descriptor 0):
 
     in   HOME     with one descriptor, the learner's end of a new wire
     out  PID      the process that was made (its parent, where it has a pid namespace of its own)
-    in   PID      of one that has ended
-    out  SIGNAL   that ended it; see `_ended_by`
+    in   PID      of a process that has ended
+    out  SIGNAL   the signal that ended it; see `_ended_by`
 
 It has no threads, and random states are the same in every process it forks.
 """
@@ -117,8 +117,8 @@ def _serve(control: socket.socket, sandbox: profiles.Sandbox, shell: Shell) -> N
 def _ended_by(pid: int, seconds: float) -> int:
     """The signal that ended a process; 0 if none did, or if its processor time was up.
 
-    The kernel sends SIGKILL for that time, too. An earlier warm process's child counts as ended by
-    none.
+    The kernel sends SIGKILL for that time, too. A child of an earlier warm process counts as
+    ended by none.
     """
     with contextlib.suppress(ChildProcessError):
         _, status, used = os.wait4(pid, 0)

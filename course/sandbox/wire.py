@@ -1,7 +1,7 @@
 """What crosses between a learner's process and the checker: JSON and raw numbers, never pickle.
 
-A *message* is a JSON object with *blocks* of memory beside it; everything about it is bounded. What
-arrives and is no message raises a `WireError` and does no more.
+A *message* is a JSON object with *blocks* of memory beside it; its size is bounded in every
+respect. Anything else that arrives raises a `WireError`, and has no other effect.
 
 What a message says of values is in `values`.
 """
@@ -117,7 +117,7 @@ class Wire:
         while (left := min(until - time.monotonic(), 0.1)) > 0:
             begun = time.monotonic()
             is_ready = poll.poll(max(1, int(left * 1000)))
-            # more time than that was no waiting: this process was stopped meanwhile
+            # a longer wait means that this process was stopped meanwhile: that time does not count
             self.waited += min(time.monotonic() - begun, left + 0.1)
             # also while bytes arrive without end
             if self.watch is not None and begun >= self._next_watch:

@@ -142,7 +142,7 @@ class StandardRows(Exercise):
 
 
 def _rows(draw: Draw, rows: int, columns: int) -> tk.Tensor:
-    """Quarters: all of row 0 are negative, and each row is 5 above the one before."""
+    """Multiples of 0.25 in rows: row 0 is negative, and each next row is drawn 5 higher."""
     return tk.tensor(
         [
             [5.0 * row - 17 + number / 4 for number in draw.distinct(columns, 0, 40)]

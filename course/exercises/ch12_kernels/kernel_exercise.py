@@ -134,9 +134,9 @@ ALONE = (
 def works_alone(log: Any, kind: str, n: int, blocks: Size, threads: Size) -> tuple[str, str] | None:
     """The unmet demand where threads do the work of others.
 
-    kind: ``WRITES``, or ``READS``, of what no thread writes; n: how many elements of global memory
-    that are. Where they are shared among all threads of the launch, no thread has more than another
-    by more than one.
+    kind: the accesses that count: ``WRITES``, or ``READS`` of the elements that no thread writes.
+    n: the number of elements of global memory that are accessed so. No thread of the launch may
+    take more of them than its share, `n` divided by the number of threads, rounded up.
     """
     done = Counter[tuple[int, int]]()
     for accesses_there in log.touched.values():
