@@ -59,7 +59,7 @@ def _another_kind(predicted: Any, right: Any) -> str | None:
 
 
 def _another_form(exercise: Prediction, predicted: Any) -> str | None:
-    """What a text should look like, where this one is no possible answer to any question."""
+    """What an answer should look like, if this text cannot be the answer to any question."""
     if not (exercise.form and isinstance(predicted, str)):
         return None
     if re.fullmatch(exercise.form, predicted):
@@ -148,8 +148,8 @@ def _about_stop(exercise: Exercise, outcome: Outcome, seconds: float, source: st
 def _unless_there(advice: str | None, source: str) -> str | None:
     """Advice, if it is true of this source.
 
-    A call or an option that it recommends does not stand in the answer already, and what it calls
-    "your `exp`" does. A second barrier is no contradiction to a first one.
+    Advice is left out if the answer already has the call or the option that is recommended, or has
+    no `exp` where the advice says "your `exp`". A second barrier may be recommended beside a first.
     """
     # what a repair of the library calls `x` may be another tensor than the answer's `x`
     if any(re.search(rf"\b{name}\b", source) for name in re.findall(r"# (\w+): ", advice or "")):

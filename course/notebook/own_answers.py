@@ -79,16 +79,16 @@ class _OwnCell:
         """The ids of the answer cells to which it gives an answer."""
 
     def runs_below(self, number: int) -> bool:
-        """Whether it runs below this released cell only, and not above it as well."""
+        """Whether it runs below this released cell and at no place above it."""
         return self.first >= number
 
 
 def _with_copies_above(
     own_cells: list[Numbered], answers: list[Cell], numbers: Mapping[str, int]
 ) -> list[Numbered]:
-    """The own cells, but a copy of released code directly below its answer cell stands above it.
+    """The own cells; a copy of released code directly below its answer cell is moved above it.
 
-    There it does not replace the answer.
+    There the copy does not replace the answer.
     """
     released = {numbers[cell["id"]]: cell for cell in answers}
     return [

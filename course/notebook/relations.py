@@ -160,8 +160,8 @@ def _of_keys(parts: Sequence[Sequence[Any]]) -> Slip | None:
 def _differing(given: Any, right: Any) -> tuple[str, Any, Any]:
     """The only part in which two containers of the same size differ; else both as they are.
 
-    Of what an exercise has seen of an answer, the first part that differs. In front stands the name
-    of the part, if it has one.
+    Where an exercise has seen several parts of an answer, the first that differs. The first of the
+    three values is the name of the part, or "".
     """
     are_seen = isinstance(given, Seen) and isinstance(right, Seen)
     are_dicts = isinstance(given, dict) and isinstance(right, dict)

@@ -532,7 +532,7 @@ def _ends_without_return(answer: AnswerTree) -> Iterator[Slip]:
 
 
 def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
-    """A local name that nobody reads, where `self` has the same name."""
+    """A local variable that no line reads, where `self` has an attribute of its name."""
     attributes = {ast.unparse(node) for node in answer.nodes(ast.Attribute)}
     methods = [
         method for method in answer.nodes(ast.FunctionDef) if "self" in ast.unparse(method.args)
@@ -552,7 +552,7 @@ def _local_in_a_method(answer: AnswerTree) -> Iterator[Slip]:
 
 
 def _another_value(answer: AnswerTree) -> Iterator[Slip]:
-    """The name of a loop, or of an entry, that is given another value, which nobody reads."""
+    """The variable of a loop, or an entry in it, given another value that no line reads."""
     names = [read for read in answer.nodes(ast.Name) if isinstance(read.ctx, ast.Load)]
     for loop in answer.nodes(ast.For):
         for taken, node in _entries_replaced(loop):
@@ -593,7 +593,7 @@ def _entries_replaced(loop: ast.For) -> Iterator[tuple[ast.Assign, ast.Assign]]:
 
 
 def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
-    """A name of several in a `for` that nobody reads."""
+    """One of several variables of a `for` loop that no line reads."""
     read = names_read(answer.tree)
     for loop in answer.nodes(ast.For):
         targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
@@ -607,7 +607,7 @@ def _unused_name(answer: AnswerTree) -> Iterator[Slip]:
 
 
 def _unused_value(answer: AnswerTree) -> Iterator[Slip]:
-    """A name that a line gives a value, and that nobody reads."""
+    """A variable that is given a value and that no line reads."""
     read = names_read(answer.tree)
     attributes = [node for definition in answer.nodes(ast.ClassDef) for node in definition.body]
     for node in answer.nodes(ast.Assign) if answer.outcome.ended == "returned" else ():
@@ -621,7 +621,7 @@ def _unused_value(answer: AnswerTree) -> Iterator[Slip]:
 
 
 def _idle_line(answer: AnswerTree) -> Iterator[Slip]:
-    """A line that does nothing, where that is not the `return` that is missing."""
+    """A line that does nothing; none where the answer has no `return`, which explains the line."""
     if any(_no_return(answer)):
         return
     for node in answer.nodes(ast.Expr):

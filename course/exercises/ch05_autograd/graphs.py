@@ -13,7 +13,7 @@ def node_names(draw: Draw, fewest: int, most: int) -> list[str]:
 
 
 def chain(names: list[str], last: str) -> Graph:
-    """Each of these nodes has the next one as its input, the last of them `last`."""
+    """A chain: the input of each node is the next one, and that of the last node is `last`."""
     return {name: [source] for name, source in zip(names, [*names[1:], last], strict=True)}
 
 
@@ -22,7 +22,7 @@ def diamond(arms: list[str]) -> Graph:
 
 
 def residual(names: list[str]) -> Graph:
-    """Two blocks: one of all the names but the first, one of the first."""
+    """A graph of two residual blocks: a chain of all names but the first, and the first alone."""
     first, *names_after = names
     return {
         "loss": ["add2"],

@@ -105,7 +105,7 @@ def changed(answer: Any, *texts: str) -> Any:
 
 @cache
 def _compiled(function: Any) -> Any:
-    """A kernel of a usual mistake, made when somebody needs it."""
+    """The kernel of a usual mistake, compiled at its first use."""
     return cuda.kernel(function)
 
 
@@ -154,11 +154,11 @@ def _number(size: Size) -> int:
 
 
 READS, WRITES = "reads", "writes"
-"""What a thread does with an element, as the log of a launch and its picture say it."""
+"""The two kinds of access, in the words of the log of a launch and of its picture."""
 
 
 def accesses(phases: Any) -> Iterator[tuple[int, str, int]]:
-    """What the threads of block 0 did in some phases: the thread, ``READS`` or so, the address.
+    """The accesses of block 0 in some phases: the thread, the kind such as ``READS``, the address.
 
     The phases are of ``log.shown``. Addresses of shared memory are below 0.
     """
@@ -174,9 +174,9 @@ def most_read(phases: Any) -> int:
 
 
 def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
-    """Eighths from low to high; some are below 0, and there another sixteenth is taken off.
+    """Positive multiples of 1/8 from low to high, and negatives of such numbers less 1/16.
 
-    Sums and products of these are exact. An odd number of negative ones never adds up to 0.
+    Sums and products of these are exact. A sum with an odd number of negative ones is not 0.
     """
     n = math.prod(shape)
     eighths, signs = draw.integers(n, 8 * low, 8 * high), draw.integers(n, 0, 1)
@@ -187,5 +187,5 @@ def floats(draw: Draw, *shape: int, low: int = 1, high: int = 9) -> tk.Tensor:
 
 
 def unfilled(draw: Draw, *shape: int) -> tk.Tensor:
-    """A number that no result has, drawn: what is added to it is not right by luck."""
+    """A tensor of one drawn number, so low that a sum which begins with it is wrong."""
     return tk.full(shape, float(draw.integer(-999, -100)))
