@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from course.notebook import answer_text, compare, plain
-from course.notebook.exercise import Exercise, load
+from course.notebook.exercise import Exercise, is_class, load
 from course.notebook.history import (
     UNKNOWN,
     Run,
@@ -79,16 +79,16 @@ def find(
         note = _where_it_belongs(exercise, runs, running_cell())
     elif maker := _maker(exercise, about):
         note = _where_it_belongs(exercise, runs, maker.cell_id, maker)
-    source = (source_of or plain.source_of)(value)
-    if source is None:
+    own_source = source = (source_of or plain.source_of)(value)
+    if source is None or is_class(value):  # the text of a class is that of its cell
         ran = [run for run in about if run.error is None]
-        source = ran[-1].source if ran else None
+        source = ran[-1].source if ran else source
     note = note or _changed(exercise, runs)
     note = note or _overwritten(namespace, [*runs, *running_now()], source)
     unfit = exercise.is_answer(value)
     if unfit is not None:
         return Answer("unfit", value, sentence=unfit, note=note)
-    if exercise.is_not_started(value, source):
+    if exercise.is_not_started(value, own_source or source):
         note = note or _replaced_by_stub(exercise, about)
         return Answer("not started", value, note=note, source=source)
     return Answer("ready", value, note=note, source=source)
@@ -155,11 +155,18 @@ def _changed(exercise: Exercise, runs: Sequence[Run]) -> str:
 
 
 def _replaced_by_stub(exercise: Exercise, about: Sequence[Run]) -> str:
-    """A sentence about an answer of another cell, after which the released answer cell ran."""
-    if not about or about[-1].cell_id != exercise.id:
+    """A sentence about an answer above the released code, in its cell or in another."""
+    if not about:
         return ""
-    makers = [run for run in about if run.cell_id != exercise.id and exercise.name in run.bound]
-    if not makers:
+    last, released = {"source": about[-1].source}, {"source": exercise.released_source}
+    if answer_text.ends_as_released(last, released):
+        return (
+            f"The answer cell defines `{exercise.name}` twice. The second definition is as it was "
+            "released, and replaced your answer: delete it, and run the cell again."
+        )
+    others = [run for run in about if run.cell_id != exercise.id and exercise.name in run.bound]
+    makers = [run for run in others if not run.imports(exercise.name)]
+    if not makers or about[-1].cell_id != exercise.id:
         return ""
     return (
         f"`{exercise.name}` was defined in {makers[-1].place or 'another cell'}. After that the "

@@ -30,6 +30,15 @@ def is_copy(cell: Cell, released: Cell) -> bool:
     return bool(begin(cell, released)) and is_untouched(cell, released)
 
 
+def ends_as_released(cell: Cell, released: Cell) -> bool:
+    """Whether a cell defines an answer and, below it, the same name as it was released."""
+    places = [match.start() for match in _begin(released["source"]).finditer(cell["source"])]
+    if not places[1:]:
+        return False
+    above, below = cell["source"][: places[-1]], cell["source"][places[-1] :]
+    return is_copy({"source": below}, released) and not is_untouched({"source": above}, released)
+
+
 def answered(cell: Cell, released_cells: list[Cell]) -> set[str]:
     """The ids of the answer cells among these to whose exercises a cell has an answer."""
     text = without_texts(cell["source"])

@@ -282,8 +282,7 @@ class Exercise:
 
     def is_answer(self, answer: Any) -> str | None:
         """None if this could be an answer, else a sentence that says what is there instead."""
-        is_class = isinstance(answer, type) or getattr(answer, "is_class", False)
-        if is_class and not isinstance(self.reference, type):
+        if is_class(answer) and not isinstance(self.reference, type):
             return (
                 f"`{self.name}` should be a function, and it is a class. Write `def "
                 f"{self.name}(...):` in the answer cell and run it again."
@@ -638,6 +637,11 @@ def _counted(number: float, noun: str) -> str:
 
 def _indented(lines: list[str]) -> list[str]:
     return ["    " + line if line else line for line in lines]
+
+
+def is_class(answer: Any) -> bool:
+    """Whether an answer is a class, here or in another process."""
+    return isinstance(answer, type) or bool(getattr(answer, "is_class", False))
 
 
 @cache

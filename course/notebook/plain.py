@@ -8,6 +8,7 @@ meets only types that are known, and `Opaque` for all others.
 from __future__ import annotations
 
 import inspect
+import textwrap
 from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
 from typing import Any
@@ -130,7 +131,22 @@ def str_of(value: object) -> str:
 
 
 def source_of(value: Any) -> str | None:
-    """The text of a function or a kernel; None for all else, and where it is in no cell or file."""
+    """The text of a function, a kernel or a class; None for all else, and where it is in no file.
+
+    The text of a class is what it has now, its bases first: methods, wherever they were written,
+    and in place of any other attribute a line with `...`.
+
+    >>> class Greeting:
+    ...     pass
+    >>> Greeting.language = "en"
+    >>> print(source_of(Greeting))
+    class Greeting:
+        language = ...
+    """
+    if type(value) is type:
+        members = [_member(*item) for kind in value.mro()[-2::-1] for item in vars(kind).items()]
+        body = "\n".join(filter(None, members)) or "pass"
+        return f"class {value.__name__}:\n{textwrap.indent(body, '    ')}"
     function = getattr(value, "__wrapped__", value)  # of a kernel
     if type(function) is not FunctionType:
         return None
@@ -138,3 +154,15 @@ def source_of(value: Any) -> str | None:
         return inspect.getsource(function)
     except (OSError, TypeError, SyntaxError):
         return None
+
+
+def _member(name: str, value: Any) -> str:
+    """The text of an attribute of a class; "" if every class has it."""
+    text = textwrap.dedent(source_of(value) or "") if type(value) is FunctionType else ""
+    if text.startswith(("def ", "@")):
+        return text
+    return "" if name in vars(_Empty) else f"{name} = ..."
+
+
+class _Empty:
+    """A class without attributes but those that every class has."""

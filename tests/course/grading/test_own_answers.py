@@ -230,6 +230,23 @@ def test_an_answer_may_read_the_released_code(chapter: str, warm_with_the_usual_
     assert [report.exercise_id for report in reports if report.status != "passed"] == []
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+def test_methods_put_onto_the_released_class_are_graded(
+    is_own: bool, warm_with_the_usual_limits: Warm
+) -> None:
+    # the check said "as it was released", the doctor nothing, and it was graded 0
+    klass = Class(warm_with_the_usual_limits, matching.source_of(ROOT, "10_engine"))
+    notebook, asked = klass.blank(), klass.exercises["nested-no-grad"]
+    assert klass.points(notebook)[asked.id] == 0
+    methods = asked.solution_source.replace("class no_grad:", "class Mine:")
+    methods += "\nno_grad.__enter__, no_grad.__exit__ = Mine.__enter__, Mine.__exit__"
+    if is_own:
+        put(notebook, asked.id, [(BETWEEN, methods)])
+    else:
+        cell_of(notebook, asked.id)["source"] += f"\n\n{methods}"
+    assert klass.points(notebook)[asked.id] == asked.points
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_two_copies_that_above_the_check_counts(
     klass_once: Class, tmp_path: Path, order: tuple[int, int]

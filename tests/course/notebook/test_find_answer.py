@@ -205,6 +205,54 @@ def test_an_answer_that_the_stub_replaced_is_named():
     assert not find(sample, {name: made[name]}, [released], lambda value: stub).note
 
 
+def test_an_answer_above_the_released_code_in_its_cell_is_named():
+    stub = load()["sample-strides"].released_source
+    text = in_cells(f"{RIGHT}\n{stub}", CHECK)
+    assert "not started" in text
+    assert "The answer cell defines `strides_of` twice. The second definition is as it was" in text
+    assert "twice" not in in_cells(f"{stub}\n{stub}", CHECK)
+
+
+IMPORTS = "from course.engine import grad_mode, no_grad"
+BLOCK = load()["nested-no-grad"]
+METHODS = """
+def enter(self):
+    self.before = grad_mode.enabled
+    grad_mode.enabled = False
+
+def leave(self, *error):
+    grad_mode.enabled = self.before
+
+no_grad.__enter__ = enter
+no_grad.__exit__ = leave
+"""
+PATCHED = f"{BLOCK.released_source}\n{METHODS}"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        PATCHED,
+        f"{PATCHED}\nclass no_grad(no_grad):\n    pass",
+        PATCHED.replace(METHODS, f"exec({METHODS!r})"),
+    ],
+)
+def test_methods_put_onto_the_released_class_are_an_answer(cell):
+    text = in_cells(IMPORTS, cell, "check('nested-no-grad')", cell_id="nested-no-grad")
+    assert "2 of 2 points" in text
+
+
+def test_a_released_class_is_not_started_and_nothing_was_defined_in_the_cell_with_the_imports():
+    named = frozenset(["no_grad"])
+    runs = [
+        Run(1, IMPORTS, "imports", None, bound=named),
+        Run(2, BLOCK.released_source, BLOCK.id, None, bound=named),
+    ]
+    released = type("no_grad", (), {})
+    found = find(BLOCK, {"no_grad": released}, runs, lambda value: BLOCK.released_source)
+    assert (found.state, found.note) == ("not started", "")
+
+
 @pytest.mark.parametrize(
     "change",
     ["dtypes['a'] = 'int64'", "dtypes.update(a='int64')", "dtypes |= {}", "print(dtypes['a'])"],
