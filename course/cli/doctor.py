@@ -88,10 +88,13 @@ def examine(folder: Path, source: Source, read: Read) -> list[Finding]:
     return read_through(folder, source, read, runs=read is from_own_folder)
 
 
-def _by_running(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
+def _by_running(
+    content: bytes, cells: list[Cell], source: Source
+) -> tuple[list[Finding], dict[str, float]]:
     """The checks that give fewer points than the notebook shows when it runs from the top.
 
-    Where it shows none, those of answers that do not get all points.
+    Where it shows none, those of answers that do not get all points. With them the points of each
+    check; none where nothing ran.
     """
     shown = whole_run.points_shown(json.loads(content)["cells"])
     answers = [cell for cell in cells if matching.is_answer(cell)]
@@ -101,20 +104,23 @@ def _by_running(content: bytes, cells: list[Cell], source: Source) -> Iterator[F
         if not answer_text.is_untouched(cell, source.by_id[cell["id"]])
     }
     if not (started or any(shown.values())):
-        return
+        return [], {}
     got, stopped = whole_run.run(cells, source)
+    findings = []
     for id, exercise in exercises(source.chapter).items():
         points = got.get(id, 0.0)
         run = f"run from the top in an empty folder it gets {points:g}"
         about = f" {stopped}" * bool(stopped)
         if points < shown.get(id, 0.0):
-            yield Finding(
-                WRONG,
+            sentence = (
                 f"{id}: the notebook shows {shown[id]:g} of {exercise.points:g} points, and {run}."
-                f"{about} Kernel > Restart Kernel and Run All Cells shows what happens.",
+                f"{about} Kernel > Restart Kernel and Run All Cells shows what happens."
             )
+            findings.append(Finding(WRONG, sentence))
         elif id in started - shown.keys() and points < exercise.points:
-            yield Finding(LOOK, f"{id}: {run} of {exercise.points:g} points.{about}")
+            sentence = f"{id}: {run} of {exercise.points:g} points.{about}"
+            findings.append(Finding(LOOK, sentence))
+    return findings, got
 
 
 def read_through(
@@ -122,7 +128,8 @@ def read_through(
 ) -> list[Finding]:
     """What its text says about the notebook in a folder, the worst first.
 
-    runs: whether the notebook also runs.
+    runs: whether the notebook also runs. Of an answer that gets all points then, its text is only
+    looked at for what the run does not show.
     """
     try:
         content, notes = read(folder, source.chapter)
@@ -131,7 +138,14 @@ def read_through(
         return [Finding(WRONG, f"It cannot be graded. {refusal}")]
     except OSError as problem:
         return [Finding(WRONG, f"The folder cannot be read ({problem.strerror}).")]
-    findings = [*_by_running(content, repaired.cells, source)] if runs else []
+    findings, got = _by_running(content, repaired.cells, source) if runs else ([], {})
+    known = exercises(source.chapter)
+    right = {id for id, points in got.items() if points >= known[id].points}
+    answers = [
+        cell
+        for cell in repaired.cells
+        if matching.is_answer(cell) and matching.grade_id(cell) not in right
+    ]
     findings += [Finding(REPAIRED, note) for note in (*notes, *repaired.notes)]
     findings += _about_file(content, source)
     until = time.monotonic() + LONGEST_READ
@@ -140,17 +154,20 @@ def read_through(
         if is_read and cell["cell_type"] == "code" and not matching.is_check(cell):
             seconds = max(until - time.monotonic(), LEAST_READ)
             for kind, sentence in _about_cell(cell, seconds):
+                if sentence.startswith(_UNREADABLE) and cell["id"] in right:
+                    continue  # another cell has the answer
                 if kind == WRONG and cell["id"] == source.setup:
                     kind, sentence = (
                         REPAIRED,
                         f"{sentence} Graded with the imports that were released.",
                     )
                 findings.append(Finding(kind, f"{matching.named(cell)}: {sentence}"))
-    findings += _beside(content, repaired.cells, source)
-    findings += _late_helpers(content, repaired.cells, source, until)
-    findings += _misplaced(content, repaired.cells, source, until)
-    findings += _without_its_name(repaired.cells, source)
-    findings += _not_started(repaired.cells, source)
+    findings += _beside(content, repaired.cells, answers, source)
+    findings += _late_helpers(content, repaired.cells, answers, source, until)
+    findings += _misplaced(content, answers, source, until)
+    findings += _replaced(answers, source)
+    findings += _without_its_name(repaired.cells, answers, source)
+    findings += _not_started(answers, source)
     if time.monotonic() >= until:
         findings.append(
             Finding(LOOK, "Its code takes too long to read: not all cells were looked at.")
@@ -184,6 +201,9 @@ def _kernel(metadata: dict[str, Any]) -> str:
     return str(spec.get("name", ""))[:80] if isinstance(spec, dict) else ""
 
 
+_UNREADABLE = "Python cannot read it"
+
+
 def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:
     from IPython.core.inputtransformer2 import TransformerManager  # half a second
 
@@ -196,7 +216,7 @@ def _about_cell(cell: Cell, seconds: float) -> Iterator[tuple[str, str]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError, TimeLimit) as problem:
         line = getattr(problem, "lineno", None)
         in_line = f" in line {line}" if line else ""
-        yield WRONG, f"Python cannot read it ({type(problem).__name__}{in_line})."
+        yield WRONG, f"{_UNREADABLE} ({type(problem).__name__}{in_line})."
         return
     for node in ast.walk(read[0]):
         if isinstance(node, ast.While) and never_ends(node):
@@ -246,14 +266,15 @@ def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
     return {name.partition(".")[0] for name in names} - {""}
 
 
-def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Finding]:
+def _beside(
+    content: bytes, cells: list[Cell], answers: list[Cell], source: Source
+) -> Iterator[Finding]:
     """Other answers in cells of the learner's own, and which of them is graded."""
     handed_in = matching.cells_of(content)
     code = ((at, cell) for at, cell in enumerate(cells) if cell["cell_type"] == "code")
     own_cells = [(at, cell) for at, cell in code if cell["id"] not in source.by_id]
-    for start, answer in enumerate(cells):
-        if not matching.is_answer(answer):
-            continue
+    for answer in answers:
+        start = cells.index(answer)
         name = matching.grade_id(answer)
         check = (at for at, cell in enumerate(cells) if matching.grade_id(cell) == f"check-{name}")
         end = next(check, start)
@@ -270,6 +291,8 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
             continue
         said = f"The cell {name} is not as it was released, and a cell of your own has an answer."
         if copies and all(answer_text.is_untouched(copy, released) for copy in copies):
+            if exercises(source.chapter)[str(name)].kind == "predict":
+                continue  # several cells may each add predictions
             sentence = (
                 f"Cells of your own have different answers to {name}. The last one above its check "
                 "is graded, or else the last one below: move the right one into the cell "
@@ -296,7 +319,7 @@ def _beside(content: bytes, cells: list[Cell], source: Source) -> Iterator[Findi
 
 
 def _late_helpers(
-    content: bytes, cells: list[Cell], source: Source, until: float
+    content: bytes, cells: list[Cell], answers: list[Cell], source: Source, until: float
 ) -> Iterator[Finding]:
     """Names that an answer uses and whose cell runs too late, or not at all, when it is graded."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -309,7 +332,7 @@ def _late_helpers(
             return  # `examine` says so
         bound = frozenset(names_in(cell["source"])[0])
         runs.append(Run(None, cell["source"], cell["id"], None, bound=bound))
-    for answer in filter(matching.is_answer, code):
+    for answer in answers:
         id = matching.grade_id(answer)
         checks = (at for at, cell in enumerate(code) if matching.grade_id(cell) == f"check-{id}")
         end = next(checks, len(runs))
@@ -333,20 +356,20 @@ def _late_helpers(
 
 
 def _misplaced(
-    content: bytes, cells: list[Cell], source: Source, until: float
+    content: bytes, answers: list[Cell], source: Source, until: float
 ) -> Iterator[Finding]:
     """Answers where grading does not look: in the cell of a check or of another exercise."""
     bound_in = cache(bound_names)
     released = {cell["id"]: cell for cell in source.released["cells"]}
     given = {cell["source"].strip() for cell in released.values()}
     written = [cell for cell in matching.cells_of(content) if cell["source"].strip() not in given]
-    for answer in filter(matching.is_answer, cells):
+    for answer in answers:
         stub = released[answer["id"]]
         is_untouched = answer_text.is_untouched(answer, stub)
         if not is_untouched and answer_text.begin(answer, stub):
             continue
         for cell in written:
-            is_own = matching.grade_id(cell) is None
+            is_own = matching.grade_id(cell) is None and cell["id"] not in released
             if not is_untouched and is_own:
                 continue  # a cell of the learner's own, which runs before the check
             if is_own and cell["cell_type"] == "code":
@@ -378,10 +401,21 @@ def _misplaced(
                 )
 
 
-def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
+def _replaced(answers: list[Cell], source: Source) -> Iterator[Finding]:
+    """Answers above the released code in their cell, which replaces them."""
+    for answer in answers:
+        if answer_text.ends_as_released(answer, source.by_id[answer["id"]]):
+            yield Finding(
+                WRONG,
+                f"{matching.named(answer)} has an answer and, below it, the released code, which "
+                "replaces it. Delete the released code.",
+            )
+
+
+def _without_its_name(cells: list[Cell], answers: list[Cell], source: Source) -> Iterator[Finding]:
     """Answers whose name, by which the check finds them, no cell defines."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    for answer in filter(matching.is_answer, code):
+    for answer in answers:
         stub = source.by_id[answer["id"]]
         names = sorted(answer_text.defined_names(stub["source"]))
         if (
@@ -404,11 +438,11 @@ def _without_its_name(cells: list[Cell], source: Source) -> Iterator[Finding]:
                 )
 
 
-def _not_started(cells: list[Cell], source: Source) -> Iterator[Finding]:
-    answers = [cell for cell in cells if matching.is_answer(cell)]
+def _not_started(answers: list[Cell], source: Source) -> Iterator[Finding]:
+    of = sum(map(matching.is_answer, source.released["cells"]))
     untouched = [
         cell for cell in answers if answer_text.is_untouched(cell, source.by_id[cell["id"]])
     ]
     if untouched:
         names = ", ".join(str(matching.grade_id(cell)) for cell in untouched)
-        yield Finding(LOOK, f"Not started, {len(untouched)} of {len(answers)}: {names}.")
+        yield Finding(LOOK, f"Answer cells without an answer, {len(untouched)} of {of}: {names}.")

@@ -125,7 +125,7 @@ def test_the_doctor_reads_a_notebook(course: Path) -> None:
         print(*doctor.read_through(folder, doctor.source_for(root, "01_tensors")), sep="\\n")
     """
     whole, renamed, found, empty, gone = _without_posix(code, course).splitlines()
-    assert whole.startswith("look      Not started, ")
+    assert whole.startswith("look      Answer cells without an answer, ")
     assert found.startswith("repaired  The notebook was called 'mine.ipynb'")
     assert renamed == whole
     assert empty.startswith("wrong     It cannot be graded. There is no notebook")
@@ -176,4 +176,4 @@ def test_the_verbs_of_a_learner_answer(course: Path) -> None:
     assert "is as it was released" in said
     assert "newest release already" in said
     assert re.search(r"01_tensors +0 of 20 ", said)
-    assert "01_tensors:\n  look      Not started" in said
+    assert "01_tensors:\n  look      Answer cells without an answer" in said

@@ -38,7 +38,7 @@ def test_a_whole_notebook_gets_no_finding(klass: Class, tmp_path: Path) -> None:
 
 def test_the_released_notebook_is_only_not_started(klass: Class, tmp_path: Path) -> None:
     (only,) = said(tmp_path, klass.blank())
-    assert only.startswith("look      Not started, ")
+    assert only.startswith("look      Answer cells without an answer, ")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_an_own_cell_that_binds_the_name_of_an_answer_is_worth_a_look(
     notebook["cells"] += [{**own, "id": "own"}]
     own_cell, not_started = said(tmp_path, notebook)
     assert f"gives `{name}` a value. If that is the answer, write it into the cell {ID}" in own_cell
-    assert "Not started" in not_started
+    assert "without an answer" in not_started
 
 
 @pytest.mark.parametrize(
@@ -246,6 +246,39 @@ def test_different_answers_in_own_cells_are_worth_a_look(
     look, repaired = said(tmp_path, notebook)
     assert look.startswith(f"look      Cells of your own have different answers to {ID}. The last")
     assert "what another cell gives its name counts" in repaired
+
+
+def test_predictions_of_several_own_cells_are_not_called_different_answers(
+    klass: Class, tmp_path: Path
+) -> None:
+    # both counted, and to move "the right one" would have lost points
+    notebook = klass.blank()
+    own = {"cell_type": "code", "metadata": {}}
+    notebook["cells"] += [{**own, "id": "first", "source": "dtypes |= {'tk.ones(1)': 'float32'}"}]
+    notebook["cells"] += [{**own, "id": "second", "source": "dtypes = dtypes | {'x': 'int64'}"}]
+    assert not any("different answers" in each for each in said(tmp_path, notebook))
+
+
+def test_an_answer_in_the_released_cell_with_the_imports_is_not_in_a_cell_of_the_learners_own(
+    klass: Class, source: Source, tmp_path: Path
+) -> None:
+    notebook = klass.blank()
+    cell_of(notebook, str(source.setup))["source"] += "\ndef to_unit_range(image): return image"
+    first = said(tmp_path, notebook)[0]
+    assert "has 'def to_unit_range', which belongs into the cell pixels" in first
+    assert "your own" not in first
+
+
+def test_an_answer_above_the_released_code_in_its_cell_is_wrong(
+    klass: Class, source: Source, tmp_path: Path
+) -> None:
+    # no points, and the doctor said that nothing was wrong
+    notebook, stub = klass.honest(), source.by_id[ID]["source"]
+    cell_of(notebook, ID)["source"] += f"\n\n{stub}"
+    (only,) = said(tmp_path, notebook)
+    assert only.startswith(f"wrong     The cell {ID} has an answer and, below it, the released")
+    cell_of(notebook, ID)["source"] = f"{stub}\n\n{klass.exercises[ID].solution_source}"
+    assert said(tmp_path, notebook) == []
 
 
 @pytest.mark.parametrize("left", ["x = 1", "import math", "print('mine')\nx = 2"])

@@ -133,3 +133,19 @@ def test_an_answer_without_all_points_is_named_where_no_outputs_are_saved(
         f"look      {ID}: run from the top in an empty folder it gets 0 of {PIXELS:g} points. "
         "The cell 'import time' is stopped after 1 seconds."
     )
+
+
+@pytest.mark.parametrize("left", ["", "My answer is above", SOLUTION.format(1)])
+def test_of_an_answer_with_all_points_nothing_is_said_that_the_run_contradicts(
+    source: Source, tmp_path: Path, left: str
+) -> None:
+    # "not started", or "Python cannot read it", and it was graded in full
+    text = SOLUTION.format(765).replace("to_unit_range", "mine")
+    own = [(BETWEEN, f"{text}\nglobals()['to_unit_range'] = mine")]
+    notebook = saved(Class(None, source), ID, {ID: left} if left else {}, own)  # type: ignore[arg-type]
+    if left == "My answer is above":
+        cell_of(notebook, ID)["cell_type"] = "markdown"
+    found = [each for each in said(tmp_path, notebook) if not each.startswith("repaired")]
+    (only,) = found
+    assert only.startswith("look      Answer cells without an answer, ")
+    assert ID not in only

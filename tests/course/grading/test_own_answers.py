@@ -123,7 +123,7 @@ def test_an_answer_in_own_cells_is_graded_as_it_ran(
     found = found_by_the_doctor(notebook, tmp_path)
     for id in ids:
         assert any(id in each and "as released; what another cell" in each for each in found)
-        assert not any("Not started" in each and id in each for each in found)
+        assert not any("without an answer" in each and id in each for each in found)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_is_not_taken_for_an_answer_is_told_by_the_check_and_the_doctor(
     found = found_by_the_doctor(notebook, tmp_path)
     told = f"is your own and gives `{asked.name}` a value. If that is the answer, write it into"
     assert any(each.startswith("look") and told in each for each in found)
-    assert any("Not started" in each and asked.id in each for each in found)
+    assert any("without an answer" in each and asked.id in each for each in found)
     assert not any("counts as the answer" in each for each in found)
     namespace: dict[str, Any] = {"tk": tk}
     exec(text, namespace)
