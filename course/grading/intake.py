@@ -199,11 +199,11 @@ def _notebook(names: list[str], chapter: str, notes: list[str]) -> str:
         notes.append(f"The notebook came in the archive {_shown(archives[0])}.")
         return archives[0]
     if named:
-        count = len(named)
-        raise Refused(f"There are {count} notebooks, and none is called {expected}. {AGAIN}")
+        raise Refused(f"There are {len(named)} notebooks, and none is called {expected}. {AGAIN}")
     other_files = [_shown(name) for name in names if name not in _NOT_HANDED_IN][:5]
     instead = f", but {', '.join(other_files)}" if other_files else ""
-    raise Refused(f"There is no notebook {expected}{instead}. {AGAIN}")
+    where = f"It must lie in the folder {chapter} itself: save it there and hand it in again."
+    raise Refused(f"There is no notebook {expected}{instead}. {where}")
 
 
 def _content(folder: Folder, name: str, owners: Set[int] | None = None) -> bytes:

@@ -321,6 +321,11 @@ def put_folder(folder: Path) -> None:
     (folder / FILE).mkdir()
 
 
+def put_too_deep(folder: Path) -> None:
+    (folder / "inner").mkdir()
+    (folder / FILE).rename(folder / "inner" / FILE)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -338,6 +343,7 @@ def put_folder(folder: Path) -> None:
             lambda folder: (folder / FILE).rename(folder / "work.pdf"),
             f"no notebook {FILE}, but 'work.pdf'",
         ),
+        (put_too_deep, f"but 'inner'. It must lie in the folder {CHAPTER} itself: save it there"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_sentence(
