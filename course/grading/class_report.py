@@ -206,13 +206,15 @@ class ClassReport:
     def alike(self) -> list[Pair]:
         """Answers like another's or like the library's, the most alike first."""
         pairs: list[Pair] = []
-        for id, definition in exercise.load(self.chapter).items():
+        definitions = exercise.load(self.chapter)
+        solutions = [definition.solution_source for definition in definitions.values()]
+        for id, definition in definitions.items():
             if isinstance(definition, exercise.Prediction):
                 continue  # a table of predictions: there are few ways to be wrong
             answers = {
                 result.learner: text for result in self.graded if (text := answer_of(result, id))
             }
-            given = similar.given_code(definition, self._given_cells)
+            given = similar.given_code(definition, [*self._given_cells, *solutions])
             pairs += similar.pairs(id, answers, given)
             pairs += similar.from_library(id, answers, given)
         return sorted(

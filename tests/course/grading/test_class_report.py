@@ -236,6 +236,12 @@ def test_similar_answers_are_listed_by_group_and_not_by_pair() -> None:
     ]
 
 
+def test_worked_solutions_of_other_exercises_in_a_cell_are_no_likeness() -> None:
+    pasted = "\n\n".join(definition.solution_source for definition in EXERCISES.values())
+    results = [result(learner, 4.0, answer=pasted) for learner in ("ada", "bob")]
+    assert class_report.ClassReport(CHAPTER, results).alike == []
+
+
 def test_the_page_says_the_median(tmp_path: Path) -> None:
     page = written(tmp_path, result("ada", 4.0), result("bob", 1.0))
     assert "<dt>median</dt><dd>2.5 <small>of 6 points</small></dd>" in page
