@@ -114,7 +114,7 @@ def _by_running(
         if points < shown.get(id, 0.0):
             sentence = (
                 f"{id}: the notebook shows {shown[id]:g} of {exercise.points:g} points, and {run}."
-                f"{about} Kernel > Restart Kernel and Run All Cells shows what happens."
+                f"{about} Grading puts changed cells of the release back, and runs the notebook so."
             )
             findings.append(Finding(WRONG, sentence))
         elif id in started - shown.keys() and points < exercise.points:

@@ -202,8 +202,8 @@ def _notebook(names: list[str], chapter: str, notes: list[str]) -> str:
         raise Refused(f"There are {len(named)} notebooks, and none is called {expected}. {AGAIN}")
     other_files = [_shown(name) for name in names if name not in _NOT_HANDED_IN][:5]
     instead = f", but {', '.join(other_files)}" if other_files else ""
-    where = f"It must lie in the folder {chapter} itself: save it there and hand it in again."
-    raise Refused(f"There is no notebook {expected}{instead}. {where}")
+    advice = f"It must lie in the folder {chapter} itself: save it there and hand it in again."
+    raise Refused(f"There is no notebook {expected}{instead}. {advice}")
 
 
 def _content(folder: Folder, name: str, owners: Set[int] | None = None) -> bytes:

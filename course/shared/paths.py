@@ -152,7 +152,7 @@ def _is_course(folder: Path) -> bool:
 def _own_folder(shared: Path) -> Path:
     """A folder in the home directory for `work/`, with a link to the shared notebooks."""
     folder = Path.home() / DISTRIBUTION
-    with contextlib.suppress(OSError):  # it is there already, or home cannot be written either
+    with contextlib.suppress(OSError):  # the folder exists, or the home directory is read-only
         folder.mkdir(exist_ok=True)
         (folder / "notebooks").symlink_to(shared / "notebooks")
     return folder if _is_course(folder) else shared

@@ -78,7 +78,7 @@ def _wrong(name: str, value: Any) -> str | None:
             "a name of letters, digits, '-', '_' and '.'",
         ),
         "exchange": (isinstance(value, str) and value.strip() != "", "the path of a folder"),
-        # a moment is a date, too, to Python
+        # its exact type: a datetime of Python is a date as well
         "solutions_open": (type(value) in (bool, date), "true, false or a date (2027-03-08)"),
         "solution_after_attempts": (
             is_number and isinstance(value, int) and value >= 1,

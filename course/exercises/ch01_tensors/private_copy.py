@@ -33,7 +33,7 @@ def _its_own_dtype(array: np.ndarray) -> tk.Tensor:
     return tk.tensor(array)[::2, ::2]
 
 
-def _everything(array: np.ndarray) -> tk.Tensor:
+def _all_copied(array: np.ndarray) -> tk.Tensor:
     return tk.tensor(array, dtype=tk.float32)
 
 
@@ -101,7 +101,7 @@ class PrivateCopy(Exercise):
             "Your tensor has memory of its own, and the dtype that the array had. Make it float32.",
         ),
         "the whole frame": (
-            _everything,
+            _all_copied,
             "This is the whole frame. Keep every second row and column: `[::2, ::2]`.",
         ),
         "rows twice": (

@@ -149,7 +149,7 @@ class Cleaned(Exercise):
             tk.tensor([[good[0], bad[0], 12.0], [bad[1], 0.5, good[1]]]),
             label="a table of readings",
         )
-        # no mean is as far from 0 as a fault
+        # a fault is farther from 0 than the mean of any others
         zero = tk.tensor([-draw.integer(10, 19), 0, draw.integer(2, 9)]).float()
         yield case(zero, label="a reading of 0 is good")
         zeros = tk.tensor([0, -draw.integer(10, 19), draw.integer(2, 9), 0]).float()

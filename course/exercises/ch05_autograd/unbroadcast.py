@@ -59,7 +59,7 @@ def _first_of_each(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     return gradient
 
 
-def _everything(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
+def _sum_of_all(gradient: tk.Tensor, shape: tuple[int, ...]) -> tk.Tensor:
     return gradient.sum() * tk.ones(shape, dtype=gradient.dtype)
 
 
@@ -137,7 +137,7 @@ class Unbroadcast(Exercise):
             "You took one of the gradients that come back. All of them count: add them up.",
         ),
         "everything": (
-            _everything,
+            _sum_of_all,
             "You summed over everything. A dimension that was not stretched keeps its own entries.",
         ),
         "from the right": (
