@@ -229,17 +229,8 @@ _PUBLIC = {
 }
 _PUBLIC |= {"nn.functional", "nn.init", "utils.data", "viz"}
 """The modules of tensorkit that learners use. To compare all of them takes three times as long."""
-_MODULES = [
-    "cmath",
-    "collections",
-    "copy",
-    "decimal",
-    "fractions",
-    "functools",
-    "itertools",
-    "json",
-]
-_MODULES += ["math", "operator", "random", "re", "statistics", "string", "textwrap", "time"]
+_MODULES = ["cmath", "collections", "copy", "decimal", "fractions", "functools", "itertools"]
+_MODULES += ["json", "math", "operator", "random", "re", "statistics", "string", "textwrap", "time"]
 """Python's modules that answers use; not those in which other programs exchange functions: a
 notebook in `sys` and `threading`, a debugger in `os` and `signal`."""
 _OFTEN = ["tk", "tk.Tensor", "tk.nn", "tk.nn.functional", "tk.optim", "np"]

@@ -49,14 +49,23 @@ def _a_line(
     return tk.tensor([model.weight.item(), model.bias.item()])
 
 
-def _every_pair(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+def _a_line_by(
+    loss: Callable[[Any, Any], Any], x: tk.Tensor, y: tk.Tensor, steps: int, lr: float
+) -> tk.Tensor:
     def step(optimizer: Any, prediction: Any, y: Any) -> None:
-        loss = ((prediction - y) ** 2).mean()
+        value = loss(prediction, y)
         optimizer.zero_grad()
-        loss.backward()
+        value.backward()
         optimizer.step()
 
     return _a_line(x, y, steps, lr, step)
+
+
+def _every_pair(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
+    def loss(prediction: Any, y: Any) -> Any:
+        return ((prediction - y) ** 2).mean()
+
+    return _a_line_by(loss, x, y, steps, lr)
 
 
 def _line_never_cleared(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
@@ -86,33 +95,24 @@ def _one_step_late(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tens
 
 
 def _the_sum(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
-    def step(optimizer: Any, prediction: Any, y: Any) -> None:
-        loss = ((prediction.flatten() - y) ** 2).sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    def loss(prediction: Any, y: Any) -> Any:
+        return ((prediction.flatten() - y) ** 2).sum()
 
-    return _a_line(x, y, steps, lr, step)
+    return _a_line_by(loss, x, y, steps, lr)
 
 
 def _not_squared(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
-    def step(optimizer: Any, prediction: Any, y: Any) -> None:
-        loss = (prediction.flatten() - y).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    def loss(prediction: Any, y: Any) -> Any:
+        return (prediction.flatten() - y).mean()
 
-    return _a_line(x, y, steps, lr, step)
+    return _a_line_by(loss, x, y, steps, lr)
 
 
 def _the_mean_squared(x: tk.Tensor, y: tk.Tensor, steps: int, lr: float) -> tk.Tensor:
-    def step(optimizer: Any, prediction: Any, y: Any) -> None:
-        loss = (prediction.flatten() - y).mean() ** 2
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    def loss(prediction: Any, y: Any) -> Any:
+        return (prediction.flatten() - y).mean() ** 2
 
-    return _a_line(x, y, steps, lr, step)
+    return _a_line_by(loss, x, y, steps, lr)
 
 
 @exercise(
